@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tandem/core/name_argument.h"
+
 namespace tandem {
 namespace {
 
@@ -56,7 +58,8 @@ AttrValue::AttrValue(Integer value) : storage_(value.value) {}
 AttrValue::AttrValue(float value) : storage_(value) {}
 AttrValue::AttrValue(double value) : storage_(static_cast<float>(value)) {}
 AttrValue::AttrValue(bool value) : storage_(value) {}
-AttrValue::AttrValue(const char* value) : storage_(std::string(value)) {}
+AttrValue::AttrValue(const char* value)
+    : storage_(internal::name_argument(value, "the value of an attribute")) {}
 AttrValue::AttrValue(std::string_view value) : storage_(std::string(value)) {}
 AttrValue::AttrValue(std::string value) : storage_(std::move(value)) {}
 AttrValue::AttrValue(DType value) : storage_(value) {}

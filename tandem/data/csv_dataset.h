@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/file_datasets.h"
 #include "tandem/data/file_names.h"
@@ -15,12 +16,12 @@ namespace tandem::data {
 struct MakeCsvOptions {
   std::vector<std::string> column_names = {};    ///< of all columns; empty: the first line has them
   std::vector<CsvColumn> column_defaults = {};   ///< of the columns wanted; empty: inferred
-  std::string label_name = {};                   ///< a column apart; empty: none
+  String label_name = {};                        ///< a column apart; empty: none
   std::vector<std::string> select_columns = {};  ///< those wanted, by name; empty: all
   char field_delim = ',';
   bool use_quote_delim = true;
-  std::string na_value = {};  ///< a missing value, as an empty field is
-  bool header = true;         ///< the first line of each file has names
+  String na_value = {};  ///< a missing value, as an empty field is
+  bool header = true;    ///< the first line of each file has names
   /// Times over; nothing: for ever, and then the last batch of too few rows is left out.
   std::optional<std::int64_t> num_epochs = std::nullopt;
   bool shuffle = true;
@@ -30,8 +31,8 @@ struct MakeCsvOptions {
   /// From so many rows types are inferred: int32, int64, float, double or string, the first that
   /// all fit. A missing value is then 0 or "".
   std::int64_t num_rows_for_inference = 100;
-  std::string compression_type = {};  ///< as in FileOptions
-  bool ignore_errors = false;         ///< leave out records that cannot be read
+  String compression_type = {};  ///< as in FileOptions
+  bool ignore_errors = false;    ///< leave out records that cannot be read
 };
 
 /// Batches of rows of CSV files, by column: `maps()` gives them under the columns' names. With a

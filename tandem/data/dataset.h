@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset_options.h"
 #include "tandem/data/element.h"
 #include "tandem/data/element_functions.h"
@@ -190,12 +191,12 @@ class TANDEM_EXPORT Dataset {
   /// Caches the elements in a file, which later processes read too. It appears when it is complete:
   /// a crash leaves none, and of several writers the last one's stays. DataLossError if it is
   /// damaged.
-  Dataset cache(const std::string& filename) const;
+  Dataset cache(const String& filename) const;
   /// Caches the elements in several files of a folder, which can be read in parallel: written
   /// during the first complete iteration, and read by later ones, in other processes too. A
   /// pipeline of other stages, parameters or files has a snapshot of its own there. It appears when
   /// it is complete: a crash leaves none, and of several writers the first one's stays.
-  Dataset snapshot(const std::string& path, SnapshotOptions options = {}) const;
+  Dataset snapshot(const String& path, SnapshotOptions options = {}) const;
   /// Goes on after elements whose making failed.
   Dataset ignore_errors(IgnoreErrorsOptions options = {}) const;
   Dataset with_options(Options options) const;
@@ -209,9 +210,9 @@ class TANDEM_EXPORT Dataset {
   /// use: a thread draws elements and copies them on the device's copy stream while it computes.
   /// Strings stay on the host. Put it last. A device that is lost ends the iteration with an
   /// UnavailableError; an element that does not fit into its memory is a ResourceExhaustedError.
-  Dataset prefetch_to_device(const std::string& device, std::int64_t buffer_size = 2) const;
+  Dataset prefetch_to_device(const String& device, std::int64_t buffer_size = 2) const;
   /// The same, each element when it is asked for.
-  Dataset copy_to_device(const std::string& device) const;
+  Dataset copy_to_device(const String& device) const;
   /// Two datasets: the first `fraction` of the elements (rounded down), and the rest. With a seed
   /// the elements are shuffled first, once. The number of elements must be known. In-memory data is
   /// shared, not copied.

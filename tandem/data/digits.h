@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 
 namespace tandem::data {
@@ -15,6 +16,6 @@ namespace tandem::data {
 ///
 /// Throws NotFoundError if there is no such file, DataLossError naming file and line if its text is
 /// something else.
-TANDEM_EXPORT Dataset digits(const std::string& path, std::int64_t seed = 1);
+TANDEM_EXPORT Dataset digits(const String& path, std::int64_t seed = 1);
 
 }  // namespace tandem::data

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/file_names.h"
 
@@ -29,8 +30,8 @@ namespace tandem::data {
 
 /// The options that all of these datasets have.
 struct FileOptions {
-  std::string compression_type = {};  ///< "", "GZIP" or "ZLIB"
-  std::size_t buffer_size = 0;        ///< bytes read at a time; 0: 256 KiB
+  String compression_type = {};  ///< "", "GZIP" or "ZLIB"
+  std::size_t buffer_size = 0;   ///< bytes read at a time; 0: 256 KiB
   /// So many files are open at a time and give one element each in turn; each is read ahead on a
   /// thread of its own. 0: one file, on the consumer's thread.
   std::int64_t num_parallel_reads = 0;
@@ -38,7 +39,7 @@ struct FileOptions {
 };
 
 struct TFRecordOptions {
-  std::string compression_type = {};  ///< these three as in FileOptions
+  String compression_type = {};  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
   bool skip_corrupt = false;         ///< pass over damaged records: see num_skipped
@@ -79,7 +80,7 @@ class TANDEM_EXPORT TextLineDataset : public Dataset {
 };
 
 struct FixedLengthRecordOptions {
-  std::string compression_type = {};  ///< these three as in FileOptions
+  String compression_type = {};  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
   std::int64_t header_bytes = 0;  ///< passed over at the beginning of each file
@@ -97,13 +98,13 @@ class TANDEM_EXPORT FixedLengthRecordDataset : public Dataset {
 };
 
 struct CsvOptions {
-  std::string compression_type = {};  ///< these three as in FileOptions
+  String compression_type = {};  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
   bool header = false;  ///< the first record of each file is passed over
   char field_delim = ',';
   bool use_quote_delim = true;  ///< fields may stand in double quotes, line ends inside
-  std::string na_value = {};    ///< a missing value, as an empty field is
+  String na_value = {};         ///< a missing value, as an empty field is
   std::vector<std::int64_t> select_cols = {};   ///< the columns wanted, increasing; empty: all
   std::vector<std::int64_t> exclude_cols = {};  ///< or those not wanted
   std::size_t max_record_bytes = 0;             ///< as in FileOptions
@@ -127,7 +128,7 @@ class TANDEM_EXPORT CsvDataset : public Dataset {
 };
 
 struct TFRecordWriterOptions {
-  std::string compression_type = {};
+  String compression_type = {};
   int compression_level = 6;  ///< from 1 (fast) to 9 (small)
 };
 
@@ -135,7 +136,7 @@ struct TFRecordWriterOptions {
 class TANDEM_EXPORT TFRecordWriter {
  public:
   /// Makes the file, or empties it.
-  explicit TFRecordWriter(const std::string& filename, TFRecordWriterOptions options = {});
+  explicit TFRecordWriter(const String& filename, TFRecordWriterOptions options = {});
   /// Closes, hiding errors.
   ~TFRecordWriter();
   /// A moved-from object throws FailedPreconditionError when it is written to or flushed.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "tandem/core/string.h"
 #include "tandem/data/element_functions.h"
 
 namespace tandem::data {
@@ -12,8 +13,8 @@ namespace tandem::data {
 class Dataset;
 
 struct SnapshotOptions {
-  std::string compression = "AUTO";  ///< "AUTO" (none), "", "GZIP" or "ZLIB"
-  std::int64_t num_shards = 4;       ///< files that the elements are dealt out to in turns
+  String compression = "AUTO";  ///< "AUTO" (none), "", "GZIP" or "ZLIB"
+  std::int64_t num_shards = 4;  ///< files that the elements are dealt out to in turns
   /// Instead of turns: the number of the file, from an element.
   std::optional<ElementNumber> shard_func = std::nullopt;
   /// The elements, of a dataset whose elements hold one shard each (`from_variant`); for example
@@ -23,7 +24,7 @@ struct SnapshotOptions {
   std::function<Dataset(Dataset shards)> reader_func = nullptr;
   /// Part of the fingerprint: change it when functions of the pipeline change, which the
   /// fingerprint cannot see.
-  std::string version = {};
+  String version = {};
 };
 
 }  // namespace tandem::data

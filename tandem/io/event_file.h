@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/fs/record_file.h"
 #include "tandem/runtime/tensor.h"
 
@@ -38,9 +39,9 @@ struct FileEvent {
 ///     while (auto event = reader.next()) …
 class TANDEM_EXPORT EventFileReader {
  public:
-  explicit EventFileReader(const std::string& path);
+  explicit EventFileReader(const String& path);
   /// The bytes must outlive the reader; `name` is what errors call them.
-  EventFileReader(std::string_view bytes, const std::string& name);
+  EventFileReader(std::string_view bytes, const String& name);
 
   /// The next event, or nothing at the end. Throws DataLossError for a whole record that is no
   /// event, InvalidArgumentError for a tensor that contradicts itself; the next call goes on behind

@@ -19,7 +19,7 @@ struct GFile::State {
   std::uint64_t at = 0;
 };
 
-GFile::GFile(const std::string& name, const std::string& mode) : state_(new State{name, {}, {}}) {
+GFile::GFile(const String& name, const String& mode) : state_(new State{name, {}, {}}) {
   const char kind = mode.empty() ? ' ' : mode[0];
   fs::FileSystem& files = fs::file_system_of(name);
   if (kind == 'r') {
@@ -113,19 +113,17 @@ void GFile::close() {
   if (state && state->out) state->out->close();
 }
 
-bool exists(const std::string& path) { return fs::exists(path); }
+bool exists(const String& path) { return fs::exists(path); }
 
-bool isdir(const std::string& path) { return fs::exists(path) && stat(path).is_directory; }
+bool isdir(const String& path) { return fs::exists(path) && stat(path).is_directory; }
 
-std::vector<std::string> listdir(const std::string& path) {
-  return fs::file_system_of(path).list(path);
-}
+std::vector<std::string> listdir(const String& path) { return fs::file_system_of(path).list(path); }
 
-std::vector<std::string> glob(const std::string& pattern) {
+std::vector<std::string> glob(const String& pattern) {
   return matching_files(Tensor(pattern)).to_vector<std::string>();
 }
 
-void mkdir(const std::string& path) {
+void mkdir(const String& path) {
   if (fs::exists(path)) throw AlreadyExistsError(cat(path, "; File exists"));
   const std::string parent = fs::parent_path(path);
   if (!parent.empty() && fs::file_system_of(path).has_directories() && !isdir(parent))
@@ -133,7 +131,7 @@ void mkdir(const std::string& path) {
   makedirs(path);
 }
 
-void makedirs(const std::string& path) { fs::file_system_of(path).make_directories(path); }
+void makedirs(const String& path) { fs::file_system_of(path).make_directories(path); }
 
 namespace {
 
@@ -143,7 +141,7 @@ void check_free(const std::string& path, bool overwrite) {
 
 }  // namespace
 
-void copy(const std::string& src, const std::string& dst, bool overwrite) {
+void copy(const String& src, const String& dst, bool overwrite) {
   check_free(dst, overwrite);
   GFile in(src);
   const std::unique_ptr<fs::StagedFile> out = fs::file_system_of(dst).stage(dst);
@@ -155,14 +153,14 @@ void copy(const std::string& src, const std::string& dst, bool overwrite) {
   out->commit();
 }
 
-void rename(const std::string& src, const std::string& dst, bool overwrite) {
+void rename(const String& src, const String& dst, bool overwrite) {
   check_free(dst, overwrite);
   fs::file_system_of(src).rename(src, dst);
 }
 
-void remove(const std::string& path) { fs::file_system_of(path).remove(path); }
+void remove(const String& path) { fs::file_system_of(path).remove(path); }
 
-void rmtree(const std::string& path) {
+void rmtree(const String& path) {
   fs::FileSystem& files = fs::file_system_of(path);
   for (const fs::DirectoryEntry& entry : files.list_entries(path)) {
     const std::string inside = fs::join_path(path, entry.name);
@@ -178,14 +176,14 @@ void rmtree(const std::string& path) {
   if (files.has_directories()) files.remove(path);
 }
 
-fs::FileInfo stat(const std::string& path) { return fs::file_system_of(path).stat(path); }
+fs::FileInfo stat(const String& path) { return fs::file_system_of(path).stat(path); }
 
-std::string join(const std::string& path, const std::string& name) {
+std::string join(const String& path, const String& name) {
   if (!name.empty() && name[0] == '/') return name;
   return fs::join_path(path, name);
 }
 
-std::vector<Walked> walk(const std::string& top, bool topdown) {
+std::vector<Walked> walk(const String& top, bool topdown) {
   std::vector<Walked> out;
   Walked here{top, {}, {}};
   for (const fs::DirectoryEntry& entry : fs::file_system_of(top).list_entries(top)) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/fs/file_system.h"
 
 /// Files and folders by path, of this machine and of every registered scheme ("s3://…", see
@@ -19,7 +20,7 @@ namespace tandem::io::gfile {
 /// in it changes nothing. Used by one thread at a time.
 class TANDEM_EXPORT GFile {
  public:
-  explicit GFile(const std::string& name, const std::string& mode = "r");
+  explicit GFile(const String& name, const String& mode = "r");
   ~GFile();  ///< closes, hiding errors
   GFile(GFile&&) noexcept;
   GFile& operator=(GFile&&) noexcept;
@@ -43,26 +44,26 @@ class TANDEM_EXPORT GFile {
   std::unique_ptr<State> state_;
 };
 
-TANDEM_EXPORT bool exists(const std::string& path);
-TANDEM_EXPORT bool isdir(const std::string& path);
+TANDEM_EXPORT bool exists(const String& path);
+TANDEM_EXPORT bool isdir(const String& path);
 /// Names in a folder.
-TANDEM_EXPORT std::vector<std::string> listdir(const std::string& path);
+TANDEM_EXPORT std::vector<std::string> listdir(const String& path);
 /// Paths that a pattern with `*`, `?` and `[…]` matches, sorted.
-TANDEM_EXPORT std::vector<std::string> glob(const std::string& pattern);
-TANDEM_EXPORT void mkdir(const std::string& path);
-TANDEM_EXPORT void makedirs(const std::string& path);
+TANDEM_EXPORT std::vector<std::string> glob(const String& pattern);
+TANDEM_EXPORT void mkdir(const String& path);
+TANDEM_EXPORT void makedirs(const String& path);
 /// AlreadyExistsError if `dst` is there, unless it is to be overwritten; so does rename.
-TANDEM_EXPORT void copy(const std::string& src, const std::string& dst, bool overwrite = false);
-TANDEM_EXPORT void rename(const std::string& src, const std::string& dst, bool overwrite = false);
-TANDEM_EXPORT void remove(const std::string& path);
+TANDEM_EXPORT void copy(const String& src, const String& dst, bool overwrite = false);
+TANDEM_EXPORT void rename(const String& src, const String& dst, bool overwrite = false);
+TANDEM_EXPORT void remove(const String& path);
 /// A folder and all that is in it.
-TANDEM_EXPORT void rmtree(const std::string& path);
-TANDEM_EXPORT fs::FileInfo stat(const std::string& path);
-TANDEM_EXPORT std::string join(const std::string& path, const std::string& name);
+TANDEM_EXPORT void rmtree(const String& path);
+TANDEM_EXPORT fs::FileInfo stat(const String& path);
+TANDEM_EXPORT std::string join(const String& path, const String& name);
 
 /// A folder, the folders in it, and its files.
 using Walked = std::tuple<std::string, std::vector<std::string>, std::vector<std::string>>;
 /// `top` and all folders below it, each before its own if `topdown`.
-TANDEM_EXPORT std::vector<Walked> walk(const std::string& top, bool topdown = true);
+TANDEM_EXPORT std::vector<Walked> walk(const String& top, bool topdown = true);
 
 }  // namespace tandem::io::gfile

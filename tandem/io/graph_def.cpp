@@ -14,7 +14,7 @@ ImportedGraph import_graph_def(std::string_view bytes, const ImportOptions& opti
   return import_message(def, options);
 }
 
-ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
+ImportedGraph read_graph_def(const String& path, ImportOptions options) {
   if (is_text_file(path)) options.format = GraphFormat::kText;
   options.name = cat("'", path, "'");
   const auto saved_model = [&] {

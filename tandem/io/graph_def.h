@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/graph/function.h"
 #include "tandem/graph/graph.h"
 
@@ -50,9 +51,9 @@ struct ImportOptions {
   /// True: nodes that cannot run stand in the graph as they are, and only running them is an error.
   bool allow_unsupported = false;
   /// Device asked for by nodes that name none.
-  std::string device = {};
+  String device = {};
   /// What errors call the graph.
-  std::string name = "the graph";
+  String name = "the graph";
 };
 
 /// The newest GraphDef that this build reads (TensorFlow's GRAPH_DEF_VERSION).
@@ -71,7 +72,7 @@ TANDEM_EXPORT ImportedGraph import_graph_def(std::string_view bytes,
 /// Reads a GraphDef from a file; one whose name ends in .pbtxt, or that begins as text does, is
 /// text. Throws InvalidArgumentError for SavedModels and other known formats: it names the format,
 /// and what to do.
-TANDEM_EXPORT ImportedGraph read_graph_def(const std::string& path, ImportOptions options = {});
+TANDEM_EXPORT ImportedGraph read_graph_def(const String& path, ImportOptions options = {});
 
 /// What of `unsupported` the text of an error shows: a line for each node.
 TANDEM_EXPORT std::string describe_unsupported(const std::vector<UnsupportedNode>& nodes);

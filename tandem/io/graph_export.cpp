@@ -120,7 +120,7 @@ ExportedGraph export_graph_def(const FunctionRef& function, const ExportOptions&
   return FunctionExport(there(function), {}, options).run();
 }
 
-ExportedGraph write_graph_def(const std::string& path, const ConcreteFunction& function,
+ExportedGraph write_graph_def(const String& path, const ConcreteFunction& function,
                               ExportOptions options) {
   if (is_text_file(path)) options.format = GraphFormat::kText;
   return write_file(path, export_graph_def(function, options));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -74,9 +75,8 @@ TANDEM_EXPORT ExportedGraph export_graph_def(const ImportedGraph& graph,
                                              GraphFormat format = GraphFormat::kBinary);
 
 /// Writes the export to a file, as text if its name ends in .pbtxt; `bytes` of the result is empty.
-TANDEM_EXPORT ExportedGraph write_graph_def(const std::string& path,
-                                            const ConcreteFunction& function,
+TANDEM_EXPORT ExportedGraph write_graph_def(const String& path, const ConcreteFunction& function,
                                             ExportOptions options = {});
-TANDEM_EXPORT ExportedGraph write_graph_def(const std::string& path, const ImportedGraph& graph);
+TANDEM_EXPORT ExportedGraph write_graph_def(const String& path, const ImportedGraph& graph);
 
 }  // namespace tandem::io

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 
 /// Hyperparameters for TensorBoard's HParams page: each run, a folder of its own, notes the values
 /// it was made with; the page compares the runs' metrics.
@@ -36,20 +37,20 @@ class HParamValue {
 
 /// A hyperparameter, and which values it may have: an interval or a list of values of one type.
 struct HParam {
-  std::string name = {};
+  String name = {};
   std::optional<std::pair<double, double>> interval = std::nullopt;
   std::vector<HParamValue> values = {};
-  std::string display_name = {};
-  std::string description = {};
+  String display_name = {};
+  String description = {};
 };
 
 /// A scalar summary by which runs are compared.
 struct HParamMetric {
   enum class Dataset { kUnknown = 0, kTraining = 1, kValidation = 2 };
-  std::string tag = {};
-  std::string group = {};  ///< the run's sub-folder that has it, such as "validation"
-  std::string display_name = {};
-  std::string description = {};
+  String tag = {};
+  String group = {};  ///< the run's sub-folder that has it, such as "validation"
+  String display_name = {};
+  String description = {};
   Dataset dataset = Dataset::kUnknown;
 };
 

@@ -75,7 +75,7 @@ ExportedGraph export_graph_def(const ImportedGraph& imported, GraphFormat format
   return result;
 }
 
-ExportedGraph write_graph_def(const std::string& path, const ImportedGraph& imported) {
+ExportedGraph write_graph_def(const String& path, const ImportedGraph& imported) {
   return write_file(path, export_graph_def(imported, is_text_file(path) ? GraphFormat::kText
                                                                         : GraphFormat::kBinary));
 }

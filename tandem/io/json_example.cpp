@@ -136,13 +136,13 @@ Tensor decode_json_example(const Tensor& json_examples) {
   return Tensor::from(out, json_examples.shape());
 }
 
-Variable match_filenames_once(const std::string& pattern, const std::string& name) {
+Variable match_filenames_once(const String& pattern, const String& name) {
   return Variable([pattern] { return matching_files(Tensor(pattern)); },
                   {.trainable = false, .name = name});
 }
 
-std::string write_graph(const ConcreteFunction& function, const std::string& logdir,
-                        const std::string& name, bool as_text) {
+std::string write_graph(const ConcreteFunction& function, const String& logdir, const String& name,
+                        bool as_text) {
   fs::file_system_of(logdir).make_directories(logdir);
   const std::string path = fs::join_path(logdir, name);
   const GraphFormat format = as_text ? GraphFormat::kText : GraphFormat::kBinary;

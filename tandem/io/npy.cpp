@@ -92,7 +92,7 @@ Array strings(const char* data, const NpyHeader& header, const std::string& name
 
 }  // namespace
 
-Array decode_npy(std::string_view bytes, const std::string& name) {
+Array decode_npy(std::string_view bytes, const String& name) {
   const NpyHeader header = read_npy_header(bytes, name);
   const auto count = static_cast<std::size_t>(header.shape.num_elements());
   const std::size_t left = bytes.size() - header.data_offset;
@@ -122,7 +122,7 @@ Array decode_npy(std::string_view bytes, const std::string& name) {
   return array;
 }
 
-Array read_npy(const std::string& path) { return decode_npy(fs::read_file(path), path); }
+Array read_npy(const String& path) { return decode_npy(fs::read_file(path), path); }
 
 std::string encode_npy(const Array& array) {
   if (array.dtype() != DType::kString) {
@@ -148,8 +148,6 @@ std::string encode_npy(const Array& array) {
   return bytes;
 }
 
-void write_npy(const std::string& path, const Array& array) {
-  fs::write_file(path, encode_npy(array));
-}
+void write_npy(const String& path, const Array& array) { fs::write_file(path, encode_npy(array)); }
 
 }  // namespace tandem::io

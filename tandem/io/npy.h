@@ -7,6 +7,7 @@
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::io {
@@ -17,20 +18,20 @@ namespace tandem::io {
 /// fixed length (`|S`, and `<U`, which becomes UTF-8; the NULs that pad them are dropped), in
 /// either byte order; Fortran order is converted. Throws DataLossError if the file is damaged or
 /// cut off, UnimplementedError for other element types; pickled objects are refused.
-TANDEM_EXPORT Array read_npy(const std::string& path);
+TANDEM_EXPORT Array read_npy(const String& path);
 
 /// Decodes bytes in memory; errors call them `name`.
-TANDEM_EXPORT Array decode_npy(std::string_view bytes, const std::string& name);
+TANDEM_EXPORT Array decode_npy(std::string_view bytes, const String& name);
 
 /// Writes a NumPy file, complete or not at all. Strings become `|S` of the longest one's length: a
 /// string that ends in NUL could not be read back and throws InvalidArgumentError. Throws
 /// UnimplementedError for element types that NumPy has no name for (resource, variant).
-TANDEM_EXPORT void write_npy(const std::string& path, const Array& array);
+TANDEM_EXPORT void write_npy(const String& path, const Array& array);
 
 TANDEM_EXPORT std::string encode_npy(const Array& array);
 
 /// Writes tensors by name into one uncompressed .npz file, as numpy.savez does.
-TANDEM_EXPORT void save_npz(const std::string& path, const std::map<std::string, Tensor>& tensors);
+TANDEM_EXPORT void save_npz(const String& path, const std::map<std::string, Tensor>& tensors);
 
 /// The tensors of an .npz file, compressed or not. Throws DataLossError if it is damaged.
 TANDEM_EXPORT std::map<std::string, Tensor> load_npz(const std::string& path);
@@ -39,7 +40,6 @@ inline std::map<std::string, Tensor> load_npz(const char* path) {
 }
 
 /// Decodes bytes in memory; errors call them `name`.
-TANDEM_EXPORT std::map<std::string, Tensor> decode_npz(std::string_view bytes,
-                                                       const std::string& name);
+TANDEM_EXPORT std::map<std::string, Tensor> decode_npz(std::string_view bytes, const String& name);
 
 }  // namespace tandem::io

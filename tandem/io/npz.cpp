@@ -14,7 +14,7 @@ constexpr std::size_t kLargest = std::size_t{1} << 40;  // nothing real is large
 
 }  // namespace
 
-void save_npz(const std::string& path, const std::map<std::string, Tensor>& tensors) {
+void save_npz(const String& path, const std::map<std::string, Tensor>& tensors) {
   std::vector<ZipEntry> entries;
   for (const auto& [name, tensor] : tensors) {
     if (name.empty()) throw InvalidArgumentError("save_npz: a tensor has no name.");
@@ -23,7 +23,7 @@ void save_npz(const std::string& path, const std::map<std::string, Tensor>& tens
   fs::write_file(path, make_zip(entries));
 }
 
-std::map<std::string, Tensor> decode_npz(std::string_view bytes, const std::string& name) {
+std::map<std::string, Tensor> decode_npz(std::string_view bytes, const String& name) {
   std::map<std::string, Tensor> tensors;
   for (const ZipEntry& entry : read_zip(bytes, kLargest, name)) {
     std::string_view key = entry.name;

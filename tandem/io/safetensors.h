@@ -11,6 +11,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::io {
@@ -33,10 +34,10 @@ class TANDEM_EXPORT SafetensorsReader {
   /// keys twice, unknown dtypes, offsets that overlap, leave the file or do not fit the shape, and
   /// bytes that belong to no tensor. Throws InvalidArgumentError for an index that leads out of its
   /// folder.
-  explicit SafetensorsReader(const std::string& path);
+  explicit SafetensorsReader(const String& path);
   /// A file in memory, which must stay until the reader and all arrays of it are gone; errors call
   /// it `name`.
-  SafetensorsReader(std::string_view bytes, const std::string& name);
+  SafetensorsReader(std::string_view bytes, const String& name);
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
   SafetensorsReader& operator=(SafetensorsReader&&) noexcept;
@@ -63,7 +64,7 @@ class TANDEM_EXPORT SafetensorsReader {
 };
 
 /// All tensors of a file or an index; see SafetensorsReader.
-TANDEM_EXPORT std::map<std::string, Tensor> load_safetensors(const std::string& path);
+TANDEM_EXPORT std::map<std::string, Tensor> load_safetensors(const String& path);
 
 struct SaveSafetensorsOptions {
   /// Stands in the header; PyTorch's libraries expect {"format", "pt"}.
@@ -77,7 +78,7 @@ struct SaveSafetensorsOptions {
 /// Writes tensors to one file, or to several with an index; each appears complete or not at all,
 /// the index last. Returns the path to load. Throws InvalidArgumentError for dtypes that the format
 /// lacks (strings, complex128, quantized) and for names that are no UTF-8.
-TANDEM_EXPORT std::string save_safetensors(const std::string& path,
+TANDEM_EXPORT std::string save_safetensors(const String& path,
                                            const std::map<std::string, Tensor>& tensors,
                                            const SaveSafetensorsOptions& options = {});
 

@@ -100,7 +100,7 @@ struct SafetensorsReader::State {
   }
 };
 
-SafetensorsReader::SafetensorsReader(const std::string& path) : state_(std::make_unique<State>()) {
+SafetensorsReader::SafetensorsReader(const String& path) : state_(std::make_unique<State>()) {
   state_->name = path;
   if (path.ends_with(kIndexEnding)) {
     state_->open_index(path);
@@ -109,7 +109,7 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : state_(std::make
   }
 }
 
-SafetensorsReader::SafetensorsReader(std::string_view bytes, const std::string& name)
+SafetensorsReader::SafetensorsReader(std::string_view bytes, const String& name)
     : state_(std::make_unique<State>()) {
   state_->name = name;
   state_->add_all(state_->add_file({name, nullptr, bytes}));
@@ -176,7 +176,7 @@ const std::map<std::string, std::string>& SafetensorsReader::metadata() const {
   return state_->metadata;
 }
 
-std::map<std::string, Tensor> load_safetensors(const std::string& path) {
+std::map<std::string, Tensor> load_safetensors(const String& path) {
   const SafetensorsReader reader(path);
   std::map<std::string, Tensor> tensors;
   for (const std::string& name : reader.names()) tensors.emplace(name, Tensor(reader.read(name)));

@@ -90,7 +90,7 @@ std::string number(std::size_t value) {
 
 }  // namespace
 
-std::string save_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
+std::string save_safetensors(const String& path, const std::map<std::string, Tensor>& tensors,
                              const SaveSafetensorsOptions& options) {
   constexpr std::string_view kEnding = ".safetensors";
   std::vector<Named> named;
@@ -114,7 +114,7 @@ std::string save_safetensors(const std::string& path, const std::map<std::string
     return path;
   }
   const std::string stem =
-      path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
+      path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : std::string(path);
   Json index = {{"metadata", {{"total_size", total}}}, {"weight_map", Json::object()}};
   std::map<std::string, std::string> file_of;
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/traced_function.h"
@@ -53,7 +54,7 @@ class Step {
 struct FileWriterOptions {
   int max_queue = 10;          ///< events that may wait before they are written
   int flush_millis = 120'000;  ///< an event waits no longer than this
-  std::string filename_suffix = ".v2";
+  String filename_suffix = ".v2";
 };
 
 /// Restores the thread's default writer, default step or `record_if` at the end of its block.
@@ -105,7 +106,7 @@ class TANDEM_EXPORT SummaryWriter {
 /// Makes the folder and in it the file events.out.tfevents.SECONDS.HOST.PID.NUMBER and the suffix.
 /// Throws the file system's error, and InvalidArgumentError for a negative max_queue or
 /// flush_millis below 1.
-TANDEM_EXPORT SummaryWriter create_file_writer(const std::string& logdir,
+TANDEM_EXPORT SummaryWriter create_file_writer(const String& logdir,
                                                const FileWriterOptions& options = {});
 inline SummaryWriter create_noop_writer() { return {}; }
 
@@ -128,71 +129,68 @@ TANDEM_EXPORT Step get_step();
 
 /// What TensorBoard should make of a tensor.
 struct Metadata {
-  std::string plugin_name = {};
-  std::string content = {};  ///< bytes for the plugin
-  std::string display_name = {};
-  std::string description = {};  ///< in Markdown
+  String plugin_name = {};
+  String content = {};  ///< bytes for the plugin
+  String display_name = {};
+  String description = {};  ///< in Markdown
 };
 
 struct SummaryOptions {
   Step step = {};
-  std::string description = {};  ///< in Markdown
+  String description = {};  ///< in Markdown
 };
 struct HistogramOptions {
   Step step = {};
   std::int64_t buckets = 30;
-  std::string description = {};
+  String description = {};
 };
 struct ImageOptions {
   Step step = {};
   std::int64_t max_outputs = 3;
-  std::string description = {};
+  String description = {};
 };
 struct AudioOptions {
   Step step = {};
   std::int64_t max_outputs = 3;
-  std::string description = {};
+  String description = {};
 };
 
 namespace internal {
-TANDEM_EXPORT bool write_scalar(std::string_view name, double value, const SummaryOptions& options);
+TANDEM_EXPORT bool write_scalar(StringView name, double value, const SummaryOptions& options);
 }
 
 // Each returns whether there is a writer that takes the summary (true also in a function whose
 // condition is not known yet).
 
 /// A number. Throws InvalidArgumentError if `data` is not one.
-TANDEM_EXPORT bool scalar(std::string_view name, const Tensor& data,
-                          const SummaryOptions& options = {});
+TANDEM_EXPORT bool scalar(StringView name, const Tensor& data, const SummaryOptions& options = {});
 template <class T>
 requires std::is_arithmetic_v<T>
-bool scalar(std::string_view name, T value, const SummaryOptions& options = {}) {
+bool scalar(StringView name, T value, const SummaryOptions& options = {}) {
   return internal::write_scalar(name, static_cast<double>(value), options);
 }
 
 /// How the values of a tensor of real numbers are distributed, in buckets of equal width between
 /// the least and the greatest. NaN and infinities are left out.
-TANDEM_EXPORT bool histogram(std::string_view name, const Tensor& data,
+TANDEM_EXPORT bool histogram(StringView name, const Tensor& data,
                              const HistogramOptions& options = {});
 
 /// Images [count, height, width, channels] of 1 to 4 channels, uint8, or floating from 0 to 1.
-TANDEM_EXPORT bool image(std::string_view name, const Tensor& data,
-                         const ImageOptions& options = {});
+TANDEM_EXPORT bool image(StringView name, const Tensor& data, const ImageOptions& options = {});
 
 /// Clips [count, frames, channels] of float samples from -1 to 1, written as WAV.
-TANDEM_EXPORT bool audio(std::string_view name, const Tensor& data, std::int64_t sample_rate,
+TANDEM_EXPORT bool audio(StringView name, const Tensor& data, std::int64_t sample_rate,
                          const AudioOptions& options = {});
 
 /// Strings in Markdown: a scalar, or a table of rank 1 or 2.
-TANDEM_EXPORT bool text(std::string_view name, const Tensor& data,
-                        const SummaryOptions& options = {});
+TANDEM_EXPORT bool text(StringView name, const Tensor& data, const SummaryOptions& options = {});
 
 /// Any tensor under `tag`, which no NameScope changes.
-TANDEM_EXPORT bool write(std::string_view tag, const Tensor& tensor, const Metadata& metadata = {},
+TANDEM_EXPORT bool write(StringView tag, const Tensor& tensor, const Metadata& metadata = {},
                          const Step& step = {});
 
 /// A graph for TensorBoard's page of graphs, a serialized GraphDef. One for each file is shown.
-TANDEM_EXPORT bool graph(const std::string& graph_def, const Step& step = 0);
+TANDEM_EXPORT bool graph(const String& graph_def, const Step& step = 0);
 /// The graph of a traced function, with captured variables as placeholders.
 TANDEM_EXPORT bool graph(const ConcreteFunction& function, const Step& step = 0);
 
@@ -206,8 +204,8 @@ TANDEM_EXPORT void trace_on(const TraceOptions& options = {});
 /// Writes what was noted since `trace_on`: the graphs as a summary of that name, the profile
 /// below `profiler_outdir`. Throws FailedPreconditionError without a trace or without a writer, and
 /// InvalidArgumentError if a profile needs an output folder.
-TANDEM_EXPORT void trace_export(std::string_view name, const Step& step = {},
-                                const std::string& profiler_outdir = {});
+TANDEM_EXPORT void trace_export(StringView name, const Step& step = {},
+                                const String& profiler_outdir = {});
 /// Ends the trace and drops what was noted.
 TANDEM_EXPORT void trace_off();
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/keras/model.h"
@@ -23,15 +24,15 @@ namespace tandem::keras::applications {
 
 struct ApplicationOptions {
   bool include_top = true;                                 ///< the classifier at the end
-  std::string weights = {};                                ///< a file that Keras or Tandem wrote
+  String weights = {};                                     ///< a file that Keras or Tandem wrote
   std::optional<KerasTensor> input_tensor = std::nullopt;  ///< instead of an Input of its own
   /// {height, width, channels}; -1: any size, without the top. With the top the default is what
   /// the architecture was made for, without it any size of 3 channels.
   std::vector<std::int64_t> input_shape = {};
-  std::string pooling = {};  ///< of the last features, without the top: "avg" or "max"
+  String pooling = {};  ///< of the last features, without the top: "avg" or "max"
   std::int64_t classes = 1000;
   ActivationFunction classifier_activation = "softmax";
-  std::string name = {};  ///< Keras' by default
+  String name = {};  ///< Keras' by default
 };
 
 TANDEM_EXPORT Model VGG16(const ApplicationOptions& options = {});
@@ -63,13 +64,13 @@ TANDEM_EXPORT Model EfficientNetB7(const ApplicationOptions& options = {});
 struct ScalingApplicationOptions {
   bool include_top = true;
   bool include_preprocessing = true;
-  std::string weights = {};
+  String weights = {};
   std::optional<KerasTensor> input_tensor = std::nullopt;
   std::vector<std::int64_t> input_shape = {};
-  std::string pooling = {};
+  String pooling = {};
   std::int64_t classes = 1000;
   ActivationFunction classifier_activation = "softmax";
-  std::string name = {};
+  String name = {};
 };
 
 TANDEM_EXPORT Model EfficientNetV2B0(const ScalingApplicationOptions& options = {});
@@ -91,12 +92,12 @@ struct MobileNetOptions {
   std::int64_t depth_multiplier = 1;  ///< filters for each channel of a depthwise convolution
   double dropout = 1e-3;
   bool include_top = true;
-  std::string weights = {};
+  String weights = {};
   std::optional<KerasTensor> input_tensor = std::nullopt;
-  std::string pooling = {};
+  String pooling = {};
   std::int64_t classes = 1000;
   ActivationFunction classifier_activation = "softmax";
-  std::string name = {};
+  String name = {};
 };
 TANDEM_EXPORT Model MobileNet(const MobileNetOptions& options = {});
 
@@ -104,12 +105,12 @@ struct MobileNetV2Options {
   std::vector<std::int64_t> input_shape = {};
   double alpha = 1;
   bool include_top = true;
-  std::string weights = {};
+  String weights = {};
   std::optional<KerasTensor> input_tensor = std::nullopt;
-  std::string pooling = {};
+  String pooling = {};
   std::int64_t classes = 1000;
   ActivationFunction classifier_activation = "softmax";
-  std::string name = {};
+  String name = {};
 };
 TANDEM_EXPORT Model MobileNetV2(const MobileNetV2Options& options = {});
 
@@ -118,14 +119,14 @@ struct MobileNetV3Options {
   double alpha = 1;
   bool minimalistic = false;  ///< without squeezes, hard swishes and 5x5 kernels
   bool include_top = true;
-  std::string weights = {};
+  String weights = {};
   std::optional<KerasTensor> input_tensor = std::nullopt;
   std::int64_t classes = 1000;
-  std::string pooling = {};
+  String pooling = {};
   double dropout_rate = 0.2;
   ActivationFunction classifier_activation = "softmax";
   bool include_preprocessing = true;
-  std::string name = {};
+  String name = {};
 };
 TANDEM_EXPORT Model MobileNetV3Small(const MobileNetV3Options& options = {});
 TANDEM_EXPORT Model MobileNetV3Large(const MobileNetV3Options& options = {});
@@ -140,10 +141,10 @@ struct ClassScore {
 namespace imagenet_utils {
 
 struct PreprocessOptions {
-  std::string data_format = "channels_last";  ///< or "channels_first"
+  String data_format = "channels_last";  ///< or "channels_first"
   /// "caffe": blue, green, red, less their means; "tf": to -1 … 1; "torch": to 0 … 1, then by
   /// means and deviations of the channels.
-  std::string mode = "caffe";
+  String mode = "caffe";
 };
 /// Images of 0 … 255, one or a batch, as a network was trained on.
 TANDEM_EXPORT Tensor preprocess_input(const Tensor& x, const PreprocessOptions& options = {});
@@ -152,15 +153,14 @@ TANDEM_EXPORT Tensor preprocess_input(const Tensor& x, const PreprocessOptions& 
 /// imagenet_class_index.json; by default it is looked for in Keras' cache (~/.keras/models), and
 /// downloaded. NotFoundError says where to get it.
 TANDEM_EXPORT std::vector<std::vector<ClassScore>> decode_predictions(
-    const Tensor& predictions, int top = 5, const std::string& class_index = "");
+    const Tensor& predictions, int top = 5, const String& class_index = "");
 
 }  // namespace imagenet_utils
 
 // Each architecture with what goes before and after it, as Keras' modules have them.
 #define TANDEM_APPLICATION(MODULE, SCALED)                                                        \
   namespace MODULE {                                                                              \
-  inline Tensor preprocess_input(const Tensor& x,                                                 \
-                                 const std::string& data_format = "channels_last") {              \
+  inline Tensor preprocess_input(const Tensor& x, const String& data_format = "channels_last") {  \
     const std::string mode = SCALED;                                                              \
     return mode.empty()                                                                           \
                ? x                                                                                \

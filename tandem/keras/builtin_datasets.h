@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// keras.datasets: small well-known data, for first experiments.
@@ -28,37 +29,36 @@ using Splits = std::pair<Examples, Examples>;
 
 namespace mnist {
 /// Digits: uint8 [60000, 28, 28] and [60000]; 10000 to test.
-TANDEM_EXPORT Splits load_data(const std::string& path = "mnist.npz");
+TANDEM_EXPORT Splits load_data(const String& path = "mnist.npz");
 }  // namespace mnist
 
 namespace fashion_mnist {
 /// Pieces of clothing, like MNIST. `path`: a folder with the four `….gz` files.
-TANDEM_EXPORT Splits load_data(const std::string& path = "");
+TANDEM_EXPORT Splits load_data(const String& path = "");
 }  // namespace fashion_mnist
 
 namespace cifar10 {
 /// Photos of ten classes: uint8 [50000, 32, 32, 3] and [50000, 1]; 10000 to test. `path`:
 /// cifar-10-python.tar.gz, or the folder of what it unpacks to.
-TANDEM_EXPORT Splits load_data(const std::string& path = "");
+TANDEM_EXPORT Splits load_data(const String& path = "");
 }  // namespace cifar10
 
 namespace cifar100 {
 /// … of a hundred classes, or of their twenty groups: label_mode "fine" or "coarse". `path`:
 /// cifar-100-python.tar.gz, or the folder of what it unpacks to.
-TANDEM_EXPORT Splits load_data(const std::string& label_mode = "fine",
-                               const std::string& path = "");
+TANDEM_EXPORT Splits load_data(const String& label_mode = "fine", const String& path = "");
 }  // namespace cifar100
 
 namespace boston_housing {
 /// Prices of houses from 13 numbers each.
-TANDEM_EXPORT Splits load_data(const std::string& path = "boston_housing.npz",
-                               double test_split = 0.2, std::int64_t seed = 113);
+TANDEM_EXPORT Splits load_data(const String& path = "boston_housing.npz", double test_split = 0.2,
+                               std::int64_t seed = 113);
 }  // namespace boston_housing
 
 namespace california_housing {
 /// Prices of districts from 8 numbers each; version "large" or "small" (600 districts).
-TANDEM_EXPORT Splits load_data(const std::string& version = "large",
-                               const std::string& path = "california_housing.npz",
+TANDEM_EXPORT Splits load_data(const String& version = "large",
+                               const String& path = "california_housing.npz",
                                double test_split = 0.2, std::int64_t seed = 113);
 }  // namespace california_housing
 
@@ -68,7 +68,7 @@ using Texts = std::pair<std::vector<std::vector<std::int64_t>>, Tensor>;
 using TextSplits = std::pair<Texts, Texts>;
 
 struct TextOptions {
-  std::string path = {};
+  String path = {};
   std::optional<std::int64_t> num_words = std::nullopt;  ///< rarer words become oov_char
   std::int64_t skip_top = 0;                             ///< as do the most frequent ones
   std::optional<std::int64_t> maxlen = std::nullopt;     ///< longer texts are left out
@@ -84,14 +84,14 @@ namespace imdb {
 TANDEM_EXPORT TextSplits load_data(const TextOptions& options = {});
 /// The number of each word, without `index_from`.
 TANDEM_EXPORT std::map<std::string, std::int64_t> get_word_index(
-    const std::string& path = "imdb_word_index.json");
+    const String& path = "imdb_word_index.json");
 }  // namespace imdb
 
 namespace reuters {
 /// News of 46 topics.
 TANDEM_EXPORT TextSplits load_data(const TextOptions& options = {});
 TANDEM_EXPORT std::map<std::string, std::int64_t> get_word_index(
-    const std::string& path = "reuters_word_index.json");
+    const String& path = "reuters_word_index.json");
 TANDEM_EXPORT std::vector<std::string> get_label_names();
 }  // namespace reuters
 

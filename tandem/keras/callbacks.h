@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/keras/callback.h"
 #include "tandem/runtime/tensor.h"
@@ -46,10 +47,10 @@ class TANDEM_EXPORT MonitorCallback : public Callback {
 };
 
 struct EarlyStoppingOptions {
-  std::string monitor = "val_loss";
+  String monitor = "val_loss";
   double min_delta = 0;
   int patience = 0;  ///< epochs without improvement before it stops
-  std::string mode = "auto";
+  String mode = "auto";
   std::optional<double> baseline = std::nullopt;  ///< a value that must be improved on
   bool restore_best_weights = false;
   int start_from_epoch = 0;
@@ -77,8 +78,8 @@ class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
 };
 
 struct ModelCheckpointOptions {
-  std::string monitor = "val_loss";
-  std::string mode = "auto";
+  String monitor = "val_loss";
+  String mode = "auto";
   bool save_best_only = false;
   /// Without what the optimizer remembers.
   bool save_weights_only = false;
@@ -102,9 +103,9 @@ class TANDEM_EXPORT ModelCheckpoint : public MonitorCallback {
   /// braces, with a format as in Python: "{epoch:03d}", "{val_accuracy:.4f}". Without a name it is
   /// written over, which keeps the old one until the new one is whole. What is written is the whole
   /// model where the path ends in `.keras` (Model::save), else weights and optimizer, as a file of
-  /// Keras (`.weights.h5`), of safetensors or a checkpoint (Model::save_weights). Throws InvalidArgumentError for a format that cannot be read
-  /// or a name that is in no log.
-  explicit ModelCheckpoint(std::string filepath, const ModelCheckpointOptions& options = {});
+  /// Keras (`.weights.h5`), of safetensors or a checkpoint (Model::save_weights). Throws
+  /// InvalidArgumentError for a format that cannot be read or a name that is in no log.
+  explicit ModelCheckpoint(String filepath, const ModelCheckpointOptions& options = {});
   void on_train_begin() override;
   void on_epoch_begin(int epoch) override { epoch_ = epoch; }
   void on_train_batch_end(std::int64_t batch, const BatchLogs& logs) override;
@@ -147,7 +148,7 @@ struct BackupAndRestoreOptions {
 /// and the one before it is taken.
 class TANDEM_EXPORT BackupAndRestore : public Callback {
  public:
-  explicit BackupAndRestore(std::string backup_dir, const BackupAndRestoreOptions& options = {});
+  explicit BackupAndRestore(String backup_dir, const BackupAndRestoreOptions& options = {});
   void on_train_begin() override;
   void on_train_end(const Logs& logs) override;
 
@@ -173,10 +174,10 @@ class TANDEM_EXPORT LearningRateScheduler : public Callback {
 };
 
 struct ReduceLROnPlateauOptions {
-  std::string monitor = "val_loss";
+  String monitor = "val_loss";
   double factor = 0.1;
   int patience = 10;
-  std::string mode = "auto";
+  String mode = "auto";
   double min_delta = 1e-4;
   int cooldown = 0;  ///< epochs to wait after a reduction
   double min_lr = 0;
@@ -198,14 +199,14 @@ class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {
 };
 
 struct CSVLoggerOptions {
-  std::string separator = ",";
+  String separator = ",";
   bool append = false;
 };
 /// Writes the logs of each epoch as a line of a file, which readers see then. Throws NotFoundError
 /// if it cannot be opened.
 class TANDEM_EXPORT CSVLogger : public Callback {
  public:
-  explicit CSVLogger(std::string filename, const CSVLoggerOptions& options = {});
+  explicit CSVLogger(String filename, const CSVLoggerOptions& options = {});
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(const Logs& logs) override;

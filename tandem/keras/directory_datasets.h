@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/image_dataset.h"
 #include "tandem/runtime/tensor.h"
@@ -17,14 +18,14 @@ namespace tandem::keras::utils {
 struct TextDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
-  std::optional<std::string> label_mode = "int";
+  std::optional<String> label_mode = "int";
   std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single texts
   std::optional<std::int64_t> max_length = std::nullopt;  ///< bytes to which texts are cut
   bool shuffle = true;                                    ///< else in the order of the paths
   std::optional<std::int64_t> seed = std::nullopt;        ///< from 0 to 2^32 - 1
   std::optional<double> validation_split = std::nullopt;  ///< this part of the files, the last ones
-  std::string subset = {};    ///< with a validation_split: "training" or "validation"
+  String subset = {};         ///< with a validation_split: "training" or "validation"
   bool follow_links = false;  ///< also look into folders that are symbolic links
   bool verbose = true;        ///< print how many files and classes were found
 };
@@ -35,13 +36,13 @@ using TextDataset = ImageDataset;
 /// The .txt files below `directory`, one folder for each class, as string scalars. Throws
 /// InvalidArgumentError with Keras's text for arguments that do not fit, NotFoundError if the
 /// folder is missing.
-TANDEM_EXPORT TextDataset text_dataset_from_directory(const std::string& directory,
+TANDEM_EXPORT TextDataset text_dataset_from_directory(const String& directory,
                                                       const TextDatasetOptions& options = {});
 
 struct AudioDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
-  std::optional<std::string> label_mode = "int";
+  std::optional<String> label_mode = "int";
   std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single sounds
   /// Samples to which sounds are cut or filled up with zeros. Without it sounds of a batch must be
@@ -50,7 +51,7 @@ struct AudioDatasetOptions {
   bool shuffle = true;                                    ///< else in the order of the paths
   std::optional<std::int64_t> seed = std::nullopt;        ///< from 0 to 2^32 - 1
   std::optional<double> validation_split = std::nullopt;  ///< this part of the files, the last ones
-  std::string subset = {};    ///< with a validation_split: "training" or "validation"
+  String subset = {};         ///< with a validation_split: "training" or "validation"
   bool follow_links = false;  ///< also look into folders that are symbolic links
   bool verbose = true;        ///< print how many files and classes were found
 };
@@ -61,7 +62,7 @@ using AudioDataset = ImageDataset;
 /// The .wav files below `directory`, one folder for each class: float [samples, channels] from -1
 /// to 1. Throws InvalidArgumentError with Keras's text for arguments that do not fit, NotFoundError
 /// if the folder is missing; a file that cannot be decoded is an error of its batch.
-TANDEM_EXPORT AudioDataset audio_dataset_from_directory(const std::string& directory,
+TANDEM_EXPORT AudioDataset audio_dataset_from_directory(const String& directory,
                                                         const AudioDatasetOptions& options = {});
 
 struct TimeseriesDatasetOptions {

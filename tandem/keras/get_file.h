@@ -3,14 +3,15 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 
 namespace tandem::keras::utils {
 
 struct GetFileOptions {
-  std::string fname = {};   ///< the name in the cache; by default the end of `origin`
-  std::string origin = {};  ///< where it is downloaded from: a URL, or any path
-  std::string cache_subdir = "datasets";
-  std::string cache_dir = {};  ///< $KERAS_HOME by default, or ~/.keras
+  String fname = {};   ///< the name in the cache; by default the end of `origin`
+  String origin = {};  ///< where it is downloaded from: a URL, or any path
+  String cache_subdir = "datasets";
+  String cache_dir = {};  ///< $KERAS_HOME by default, or ~/.keras
   bool force_download = false;
 };
 /// The path of a file in Keras' cache, downloaded if it is not there yet. Downloading takes the

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 
 /// Labelled images from a folder, as Keras's image_dataset_from_directory makes them: the same
@@ -37,17 +38,17 @@ class FileLabels {
 struct ImageDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
-  std::optional<std::string> label_mode = "int";
+  std::optional<String> label_mode = "int";
   std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
-  std::string color_mode = "rgb";               ///< "grayscale", "rgb" or "rgba"
+  String color_mode = "rgb";                    ///< "grayscale", "rgb" or "rgba"
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single images
   std::array<std::int64_t, 2> image_size = {256, 256};    ///< height, width
   bool shuffle = true;                                    ///< else in the order of the paths
   std::optional<std::int64_t> seed = std::nullopt;        ///< from 0 to 2^32 - 1
   std::optional<double> validation_split = std::nullopt;  ///< this part of the files, the last ones
-  std::string subset = {};  ///< with a validation_split: "training" or "validation"
+  String subset = {};  ///< with a validation_split: "training" or "validation"
   /// bilinear, nearest, bicubic, area, lanczos3, lanczos5, gaussian or mitchellcubic.
-  std::string interpolation = "bilinear";
+  String interpolation = "bilinear";
   bool follow_links = false;          ///< also look into folders that are symbolic links
   bool crop_to_aspect_ratio = false;  ///< cut what does not fit the proportions of image_size
   bool pad_to_aspect_ratio = false;   ///< or add zeros
@@ -75,11 +76,11 @@ class ImageDataset : public data::Dataset {
 ///
 /// A validation_split so small that no file falls into it leaves all to "training"; Keras gives
 /// "validation" all of them and "training" none.
-TANDEM_EXPORT ImageDataset image_dataset_from_directory(const std::string& directory,
+TANDEM_EXPORT ImageDataset image_dataset_from_directory(const String& directory,
                                                         const ImageDatasetOptions& options = {});
 
 /// Keras's subset="both": the datasets for training and validation. `subset` must be left out.
 TANDEM_EXPORT std::pair<ImageDataset, ImageDataset> image_datasets_from_directory(
-    const std::string& directory, ImageDatasetOptions options);
+    const String& directory, ImageDatasetOptions options);
 
 }  // namespace tandem::keras::utils

@@ -10,6 +10,7 @@
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
 #include "tandem/core/shape.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
@@ -95,9 +96,9 @@ struct TANDEM_EXPORT RandomUniform : Initializer {
 
 struct VarianceScalingOptions {
   double scale = 1.0;
-  std::string mode = "fan_in";  ///< "fan_in", "fan_out" or "fan_avg"
+  String mode = "fan_in";  ///< "fan_in", "fan_out" or "fan_avg"
   /// "truncated_normal" (or "normal"), "untruncated_normal" or "uniform"
-  std::string distribution = "truncated_normal";
+  String distribution = "truncated_normal";
   Seed seed = std::nullopt;
 };
 /// Variance scale / n with n the number of inputs, outputs, or their mean.

@@ -3,6 +3,7 @@
 // All of td::keras.
 
 #include "tandem/keras/applications.h"
+#include "tandem/keras/bounding_boxes.h"
 #include "tandem/keras/builtin_datasets.h"
 #include "tandem/keras/callbacks.h"
 #include "tandem/keras/clone_model.h"
@@ -38,6 +39,8 @@
 #include "tandem/keras/seed_generator.h"
 #include "tandem/keras/serialize.h"
 #include "tandem/keras/session.h"
+#include "tandem/keras/stft_initializer.h"
 #include "tandem/keras/tensor_board.h"
 #include "tandem/keras/trackable.h"
 #include "tandem/keras/utils.h"
+#include "tandem/keras/utils_config.h"

@@ -8,6 +8,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/core/string.h"
 
 namespace tandem::keras {
 
@@ -48,7 +49,7 @@ class TANDEM_EXPORT KerasTensor {
 struct InputOptions {
   std::int64_t batch_size = -1;  ///< -1: any
   DType dtype = float32;
-  std::string name = {};  ///< "input_layer", "input_layer_1", … by default
+  String name = {};  ///< "input_layer", "input_layer_1", … by default
 };
 
 /// The beginning of a model: what will be fed, without the batch axis. Sizes may be -1.

@@ -12,6 +12,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/call_options.h"
 #include "tandem/keras/config.h"
 #include "tandem/keras/constraints.h"
@@ -27,7 +28,7 @@ namespace tandem::keras {
 
 /// What all layers have.
 struct LayerSettings {
-  std::string name = {};  ///< made from the class name if empty
+  String name = {};  ///< made from the class name if empty
   bool trainable = true;
   DTypePolicy dtype = {};  ///< of computation and weights; floating inputs are cast to the former
 };
@@ -150,15 +151,16 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   const std::vector<PartialShape>& output_shapes() const { return output_shapes_; }
 
  protected:
-  Variable add_weight(const std::string& name, const Shape& shape,
-                      const WeightOptions& options = {});
+  Variable add_weight(const String& name, const Shape& shape, const WeightOptions& options = {});
+  /// A variable that something else made, such as a model within the layer.
+  void add_existing_weight(const Variable& variable, const String& saved_as);
   /// What a layer that draws random numbers draws with, from this seed or a fresh one. It counts as
   /// a layer within, without weights, `saved_as` as Keras' attribute.
   random::SeedGenerator add_seed_generator(std::optional<std::int64_t> seed = {},
                                            const std::string& saved_as = "seed_generator");
   /// A layer within this one: its weights count as this layer's. Returns it. In checkpoints it is
   /// `saved_as`, Keras' attribute ("cell"), or "layers/N" as the Nth one.
-  Layer add_layer(Layer layer, const std::string& saved_as = "");
+  Layer add_layer(Layer layer, const String& saved_as = "");
   /// Builds a layer within this one, whose weights are then named below this one's name:
   /// "lstm/lstm_cell/kernel". For use in `build`.
   void build_sublayer(const Layer& layer, const std::vector<PartialShape>& inputs);

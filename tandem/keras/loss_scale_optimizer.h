@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/optimizer.h"
 #include "tandem/ops/variable.h"
 
@@ -14,7 +15,7 @@ namespace tandem::keras::optimizers {
 struct LossScaleOptions {
   double initial_scale = 32768;  ///< better too large: it falls fast and rises slowly
   std::int64_t dynamic_growth_steps = 2000;
-  std::string name = "loss_scale_optimizer";
+  String name = "loss_scale_optimizer";
 };
 
 /// Keeps small gradients from becoming 0 in float16: the loss is multiplied by a scale, gradients

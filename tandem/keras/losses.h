@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/loss.h"
 #include "tandem/keras/loss_functions.h"
 #include "tandem/keras/reduction.h"
@@ -17,7 +18,7 @@ namespace tandem::keras::losses {
 
 struct LossOptions {
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 
 #define TANDEM_KERAS_LOSS(NAME)                     \
@@ -40,7 +41,7 @@ TANDEM_KERAS_LOSS(CategoricalHinge);
 struct HuberOptions {
   double delta = 1.0;
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Huber : public Loss {
  public:
@@ -50,7 +51,7 @@ class TANDEM_EXPORT Huber : public Loss {
 struct CosineSimilarityOptions {
   std::int64_t axis = -1;
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT CosineSimilarity : public Loss {
  public:
@@ -62,7 +63,7 @@ struct CrossentropyLossOptions {
   double label_smoothing = 0;
   std::int64_t axis = -1;
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT BinaryCrossentropy : public Loss {
  public:
@@ -77,7 +78,7 @@ struct SparseCategoricalCrossentropyOptions {
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class = std::nullopt;  ///< examples of this class do not count
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT SparseCategoricalCrossentropy : public Loss {
  public:
@@ -92,7 +93,7 @@ struct FocalLossOptions {
   double label_smoothing = 0;
   std::int64_t axis = -1;
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT BinaryFocalCrossentropy : public Loss {
  public:
@@ -106,7 +107,7 @@ class TANDEM_EXPORT CategoricalFocalCrossentropy : public Loss {
 struct DiceOptions {
   std::vector<std::int64_t> axis = {};
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Dice : public Loss {
  public:
@@ -118,7 +119,7 @@ struct TverskyOptions {
   double beta = 0.5;
   std::vector<std::int64_t> axis = {};
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Tversky : public Loss {
  public:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/metric.h"
 #include "tandem/runtime/tensor.h"
 
@@ -14,7 +15,7 @@ namespace tandem::keras::metrics {
 // Metrics as objects. Their names are as in Keras ("mean_squared_error") unless another is given.
 
 struct MetricOptions {
-  std::string name = {};
+  String name = {};
 };
 
 /// The mean of values that are given directly.
@@ -61,7 +62,7 @@ TANDEM_KERAS_METRIC(SparseCategoricalAccuracy);
 struct CrossentropyMetricOptions {
   bool from_logits = false;
   double label_smoothing = 0;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT BinaryCrossentropy : public Metric {
  public:
@@ -78,7 +79,7 @@ class TANDEM_EXPORT SparseCategoricalCrossentropy : public Metric {
 
 struct BinaryAccuracyOptions {
   double threshold = 0.5;
-  std::string name = {};
+  String name = {};
 };
 /// How often probabilities fall on the side of the threshold that the labels 0 and 1 say.
 class TANDEM_EXPORT BinaryAccuracy : public Metric {
@@ -88,7 +89,7 @@ class TANDEM_EXPORT BinaryAccuracy : public Metric {
 
 struct TopKOptions {
   std::int64_t k = 5;
-  std::string name = {};
+  String name = {};
 };
 /// How often the label's class is among the k most probable.
 class TANDEM_EXPORT TopKCategoricalAccuracy : public Metric {
@@ -102,7 +103,7 @@ class TANDEM_EXPORT SparseTopKCategoricalAccuracy : public Metric {
 
 struct CountOptions {
   std::vector<double> thresholds = {};  ///< 0.5 by default; with several the result is a vector
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT TruePositives : public Metric {
  public:
@@ -125,7 +126,7 @@ struct PrecisionOptions {
   std::vector<double> thresholds = {};  ///< 0.5 by default; with several the result is a vector
   std::optional<std::int64_t> top_k = std::nullopt;     ///< only the k largest predictions count
   std::optional<std::int64_t> class_id = std::nullopt;  ///< only this column counts
-  std::string name = {};
+  String name = {};
 };
 /// The share of true ones among what is predicted true.
 class TANDEM_EXPORT Precision : public Metric {
@@ -140,10 +141,10 @@ class TANDEM_EXPORT Recall : public Metric {
 
 struct AUCOptions {
   std::int64_t num_thresholds = 200;
-  std::string curve = "ROC";                       ///< or "PR"
-  std::string summation_method = "interpolation";  ///< or "minoring", "majoring"
+  String curve = "ROC";                       ///< or "PR"
+  String summation_method = "interpolation";  ///< or "minoring", "majoring"
   bool from_logits = false;
-  std::string name = {};
+  String name = {};
 };
 /// The area under the curve of true against false positives, or of precision against recall. Its
 /// result is computed on the host, so it cannot be traced.

@@ -11,6 +11,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/compile_options.h"
 #include "tandem/keras/fit_options.h"
@@ -59,7 +60,7 @@ class TANDEM_EXPORT Model : public Layer {
   Model() = default;
   /// What lies between inputs and outputs. Throws InvalidArgumentError if an output depends on an
   /// Input that is not among the inputs.
-  Model(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name = "");
+  Model(const KerasTensors& inputs, const KerasTensors& outputs, const String& name = "");
   explicit Model(std::shared_ptr<ModelImpl> impl);
 
   /// Chooses how to train: optimizer, losses, metrics; what was gathered before is forgotten.
@@ -124,7 +125,7 @@ class TANDEM_EXPORT Model : public Layer {
   /// Writes what `predict` computes as a graph of TensorFlow (a GraphDef; text if the name ends in
   /// .pbtxt): a placeholder for each input, with unknown batch size, and the weights as constants.
   /// `td run` and TensorFlow run it.
-  ExportedModel export_graph(const std::string& path, const ExportGraphOptions& options = {}) const;
+  ExportedModel export_graph(const String& path, const ExportGraphOptions& options = {}) const;
 
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.
@@ -150,8 +151,8 @@ class TANDEM_EXPORT Model : public Layer {
 /// with batch axis).
 class TANDEM_EXPORT Sequential : public Model {
  public:
-  Sequential(std::initializer_list<Layer> layers = {}, const std::string& name = "");
-  explicit Sequential(const std::vector<Layer>& layers, const std::string& name = "");
+  Sequential(std::initializer_list<Layer> layers = {}, const String& name = "");
+  explicit Sequential(const std::vector<Layer>& layers, const String& name = "");
 
   /// Puts a layer behind the others. If the model is built, or begins with an Input, it is built at
   /// once; a compiled model then counts as recompiled, with a new optimizer if that was named.

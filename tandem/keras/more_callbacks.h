@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/callback.h"
 #include "tandem/keras/progbar.h"
 
@@ -45,9 +46,9 @@ class TANDEM_EXPORT ProgbarLogger : public Callback {
 };
 
 struct RemoteMonitorOptions {
-  std::string root = "http://localhost:9000";
-  std::string path = "/publish/epoch/end/";
-  std::string field = "data";  ///< of the form in which the logs come
+  String root = "http://localhost:9000";
+  String path = "/publish/epoch/end/";
+  String field = "data";  ///< of the form in which the logs come
   std::map<std::string, std::string> headers = {};
   bool send_as_json = false;  ///< the body is the logs' JSON itself
 };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/loss.h"
 #include "tandem/keras/losses.h"
 #include "tandem/runtime/tensor.h"
@@ -43,7 +44,7 @@ struct CircleOptions {
   double margin = 0.4;
   bool remove_diagonal = true;
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Circle : public Loss {
  public:
@@ -53,7 +54,7 @@ class TANDEM_EXPORT Circle : public Loss {
 struct GeneralizedCrossEntropyOptions {
   double q = 0.5;
   Reduction reduction = Reduction::kSumOverBatchSize;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT CategoricalGeneralizedCrossEntropy : public Loss {
  public:

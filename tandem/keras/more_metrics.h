@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/metric.h"
 #include "tandem/runtime/tensor.h"
 
@@ -19,7 +20,7 @@ struct IoUOptions {
   std::vector<std::int64_t> target_class_ids = {};  ///< whose mean it is; empty: all
   std::optional<std::int64_t> ignore_class = std::nullopt;
   double threshold = 0.5;  ///< BinaryIoU: from here on a prediction is class 1
-  std::string name = {};
+  String name = {};
 };
 /// Intersection over union of class numbers, the mean over classes.
 class TANDEM_EXPORT IoU : public Metric {
@@ -48,10 +49,10 @@ class TANDEM_EXPORT OneHotMeanIoU : public Metric {
 };
 
 struct FBetaOptions {
-  std::string average = {};  ///< "micro", "macro", "weighted", or one number a class
-  double beta = 1;           ///< how much more recall counts
+  String average = {};  ///< "micro", "macro", "weighted", or one number a class
+  double beta = 1;      ///< how much more recall counts
   std::optional<double> threshold = std::nullopt;  ///< of true predictions; the largest by default
-  std::string name = {};
+  String name = {};
 };
 /// The harmonic mean of precision and recall, of rows of classes.
 class TANDEM_EXPORT FBetaScore : public Metric {
@@ -63,7 +64,7 @@ class TANDEM_EXPORT F1Score : public Metric {
   explicit F1Score(const FBetaOptions& options = {});
 };
 struct R2Options {
-  std::string name = {};
+  String name = {};
 };
 /// 1 - Σ(y - ŷ)² / Σ(y - mean)², the mean over the outputs.
 class TANDEM_EXPORT R2Score : public Metric {
@@ -97,7 +98,7 @@ TANDEM_EXPORT Tensor concordance_correlation(const Tensor& y_true, const Tensor&
 struct OperatingPointOptions {
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = std::nullopt;  ///< only this column
-  std::string name = {};
+  String name = {};
 };
 // The best value of one measure among the thresholds at which another is at least as given.
 class TANDEM_EXPORT SensitivityAtSpecificity : public Metric {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/optimizer.h"
 #include "tandem/keras/schedules.h"
 
@@ -29,7 +30,7 @@ struct LionOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Steps of the size of the rate, by the sign of a running mean of the gradient (Chen et al. 2023).
 class TANDEM_EXPORT Lion : public Optimizer {
@@ -58,7 +59,7 @@ struct FtrlOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Follow the regularised leader, for shallow models with many sparse features (McMahan et al.
 /// 2013).
@@ -85,7 +86,7 @@ struct LambOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Adam with steps in proportion to each weight's norm, for large batches (You et al. 2019).
 class TANDEM_EXPORT Lamb : public Optimizer {
@@ -113,7 +114,7 @@ struct AdafactorOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Second moments kept as a row and a column for each matrix, to save memory (Shazeer & Stern
 /// 2018).
@@ -149,7 +150,7 @@ struct MuonOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Matrices move along the nearest orthogonal matrix to their momentum; all else, and embeddings,
 /// by AdamW (Jordan et al. 2024).

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/optimizer.h"
 #include "tandem/keras/schedules.h"
 
@@ -22,7 +23,7 @@ class TANDEM_EXPORT OptimizerMap {
   explicit OptimizerMap(Optimizer default_optimizer,
                         std::map<std::string, Optimizer> optimizer_map = {});
   /// Throws InvalidArgumentError if several expressions match.
-  const Optimizer& at(const std::string& name) const;
+  const Optimizer& at(const String& name) const;
   const Optimizer& default_optimizer() const { return default_; }
   const std::map<std::string, Optimizer>& entries() const { return map_; }
 
@@ -35,7 +36,7 @@ class TANDEM_EXPORT OptimizerMap {
 /// throws FailedPreconditionError.
 class TANDEM_EXPORT MultiOptimizer : public Optimizer {
  public:
-  explicit MultiOptimizer(const OptimizerMap& optimizer_map, const std::string& name = {});
+  explicit MultiOptimizer(const OptimizerMap& optimizer_map, const String& name = {});
   /// The inner optimizers, the default one last.
   std::vector<Optimizer> optimizers() const;
 };
@@ -55,7 +56,7 @@ struct ScheduleFreeAdamWOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// AdamW that needs no schedule: gradients are taken between the current point and a running mean
 /// (Defazio et al. 2024).

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/callbacks.h"
 #include "tandem/keras/initializers.h"
@@ -72,12 +73,12 @@ inline Tensor softplus(const Tensor& x) { return nn::softplus(x); }
 inline Tensor softsign(const Tensor& x) { return nn::softsign(x); }
 inline Tensor tanh(const Tensor& x) { return tandem::tanh(x); }
 /// By its name; InvalidArgumentError for an unknown one.
-inline ActivationFunction get(const std::string& name) { return ActivationFunction(name); }
+inline ActivationFunction get(const String& name) { return ActivationFunction(name); }
 }  // namespace activations
 
 namespace losses {
 using keras::Loss;
-inline Loss get(const std::string& name) { return Loss(name); }
+inline Loss get(const String& name) { return Loss(name); }
 }  // namespace losses
 
 namespace metrics {
@@ -98,9 +99,9 @@ using losses::mean_squared_logarithmic_error;
 using losses::poisson;
 using losses::sparse_categorical_crossentropy;
 using losses::squared_hinge;
-inline Metric get(const std::string& name) { return Metric(name); }
+inline Metric get(const String& name) { return Metric(name); }
 /// The mean of a function's values as a metric.
-inline Metric MeanMetricWrapper(Metric::Function function, std::string name = "mean") {
+inline Metric MeanMetricWrapper(Metric::Function function, String name = "mean") {
   return Metric::from_function(std::move(name), std::move(function));
 }
 }  // namespace metrics
@@ -108,7 +109,7 @@ inline Metric MeanMetricWrapper(Metric::Function function, std::string name = "m
 namespace optimizers {
 using keras::Optimizer;
 namespace schedules = ::tandem::keras::schedules;
-inline Optimizer get(const std::string& name) { return Optimizer(name); }
+inline Optimizer get(const String& name) { return Optimizer(name); }
 }  // namespace optimizers
 
 namespace callbacks {
@@ -136,7 +137,7 @@ using random_uniform = RandomUniform;
 using truncated_normal = TruncatedNormal;
 using variance_scaling = VarianceScaling;
 using zeros = Zeros;
-inline Initializer get(const std::string& name) { return Initializer(name); }
+inline Initializer get(const String& name) { return Initializer(name); }
 }  // namespace initializers
 
 namespace regularizers {
@@ -144,7 +145,7 @@ using keras::Regularizer;
 using l1 = L1;
 using l1_l2 = L1L2;
 using l2 = L2;
-inline Regularizer get(const std::string& name) { return Regularizer(name); }
+inline Regularizer get(const String& name) { return Regularizer(name); }
 }  // namespace regularizers
 
 }  // namespace tandem::keras

@@ -9,6 +9,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/config.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/ops/variable.h"
@@ -33,7 +34,7 @@ struct OptimizerSettings {
   std::optional<double> loss_scale_factor = std::nullopt;
   /// Weights change in every Nth step (N ≥ 2), by the mean of the gradients since the last change.
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 
 /// What an Optimizer handle refers to. Derive from it to write an optimizer: `make_slots` makes the

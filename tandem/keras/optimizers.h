@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/optimizer.h"
 #include "tandem/keras/schedules.h"
 
@@ -27,7 +28,7 @@ struct SGDOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// w -= rate · g; with momentum m = momentum · m − rate · g, w += m (Nesterov: looks ahead).
 class TANDEM_EXPORT SGD : public Optimizer {
@@ -54,7 +55,7 @@ struct AdamOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Steps scaled by running means of the gradient and its square (Kingma & Ba 2014).
 class TANDEM_EXPORT Adam : public Optimizer {
@@ -81,7 +82,7 @@ struct AdamWOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Adam with weights that decay beside the gradient (Loshchilov & Hutter 2017).
 class TANDEM_EXPORT AdamW : public Optimizer {
@@ -108,7 +109,7 @@ struct RMSpropOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT RMSprop : public Optimizer {
  public:
@@ -132,7 +133,7 @@ struct AdagradOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Adagrad : public Optimizer {
  public:
@@ -158,7 +159,7 @@ struct AdamLikeOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Adamax : public Optimizer {
  public:
@@ -190,7 +191,7 @@ struct AdadeltaOptions {
   std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Adadelta : public Optimizer {
  public:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
 
@@ -23,7 +24,7 @@ class TANDEM_EXPORT SeedGenerator {
  public:
   /// Without a seed the next one from td::random::set_seed, else one that differs from run to run.
   explicit SeedGenerator(std::optional<std::int64_t> seed = {},
-                         const std::string& name = "seed_generator");
+                         const String& name = "seed_generator");
   /// An int32 vector of two numbers, as the stateless random ops take it.
   Tensor next() const;
   const Variable& state() const { return state_; }

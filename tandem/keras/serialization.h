@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/config.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/model.h"
@@ -16,11 +17,11 @@ namespace tandem::keras {
 /// functional, nested models, layers that are used several times. Weights are new. Throws
 /// DataLossError for what is no JSON, InvalidArgumentError for arguments that do not fit, and
 /// UnimplementedError for classes and arguments that Tandem does not have; all name the layer.
-TANDEM_EXPORT Model model_from_json(std::string_view json);
+TANDEM_EXPORT Model model_from_json(StringView json);
 
 /// A layer of Keras' class name ("Dense") or of one that was registered, made with these arguments:
 /// the reverse of `layer.class_name()` and `layer.config()`. Throws as model_from_json.
-TANDEM_EXPORT Layer layer_from_config(const std::string& class_name, const Config& config);
+TANDEM_EXPORT Layer layer_from_config(const String& class_name, const Config& config);
 
 /// Makes a class of your own known to files, as keras.saving.register_keras_serializable does.
 /// `class_name` is what the LayerImpl was constructed with, and `package` what Keras calls its
@@ -30,7 +31,7 @@ TANDEM_EXPORT Layer layer_from_config(const std::string& class_name, const Confi
 ///     td::keras::register_layer("my", "Scale", [](const td::keras::Config& config) {
 ///       return td::keras::make_layer<Scale>(std::get<double>(config.at("factor")));
 ///     });
-TANDEM_EXPORT void register_layer(const std::string& package, const std::string& class_name,
+TANDEM_EXPORT void register_layer(const String& package, const String& class_name,
                                   std::function<Layer(const Config&)> make);
 
 namespace models {

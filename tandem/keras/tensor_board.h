@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/io/event_store.h"
 #include "tandem/keras/callback.h"
 
@@ -52,7 +53,7 @@ class TANDEM_EXPORT ProfileBatch {
 
 struct TensorBoardOptions {
   /// Metrics go to the runs "train" and "validation" below it.
-  std::string log_dir = "logs";
+  String log_dir = "logs";
   int histogram_freq = 0;               ///< epochs between histograms of weights; 0: none
   bool write_graph = true;              ///< layers, and the graph of a training step
   bool write_images = false;            ///< weights as images too, with their histograms

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/model.h"
 #include "tandem/runtime/tensor.h"
@@ -24,8 +25,8 @@ TANDEM_EXPORT Tensor to_categorical(const Tensor& x, std::optional<std::int64_t>
 struct PadSequencesOptions {
   std::optional<std::int64_t> maxlen = std::nullopt;  ///< the longest by default
   DType dtype = int32;
-  std::string_view padding = "pre";     ///< or "post": where `value` is put
-  std::string_view truncating = "pre";  ///< or "post": where too long ones are cut
+  StringView padding = "pre";     ///< or "post": where `value` is put
+  StringView truncating = "pre";  ///< or "post": where too long ones are cut
   double value = 0;
 };
 /// Sequences of different lengths, vectors, as a matrix.
@@ -55,19 +56,19 @@ TANDEM_EXPORT std::tuple<Tensor, Tensor, Tensor> unpack_x_y_sample_weight(
     const data::Element& element);
 
 struct ImageArrayOptions {
-  std::string_view data_format = "channels_last";
+  StringView data_format = "channels_last";
   DType dtype = float32;
 };
 /// An image file, decoded: [height, width, channels], uint8.
-TANDEM_EXPORT Tensor load_img(const std::string& path, const std::string& color_mode = "rgb",
+TANDEM_EXPORT Tensor load_img(const String& path, const String& color_mode = "rgb",
                               std::optional<std::pair<std::int64_t, std::int64_t>> target_size = {},
-                              const std::string& interpolation = "nearest");
+                              const String& interpolation = "nearest");
 /// As floats; [height, width] becomes [height, width, 1].
 TANDEM_EXPORT Tensor img_to_array(const Tensor& image, const ImageArrayOptions& options = {});
 /// Values of any range, or 0 to 255 without `scale`, as uint8.
 TANDEM_EXPORT Tensor array_to_img(const Tensor& x, bool scale = true);
 /// A PNG or JPEG file by the path's ending.
-TANDEM_EXPORT void save_img(const std::string& path, const Tensor& x, bool scale = true);
+TANDEM_EXPORT void save_img(const String& path, const Tensor& x, bool scale = true);
 
 inline bool is_keras_tensor(const KerasTensor&) { return true; }
 inline bool is_keras_tensor(const Tensor&) { return false; }
@@ -80,13 +81,13 @@ struct PlotOptions {
   bool show_shapes = false;
   bool show_dtype = false;
   bool show_layer_names = true;
-  std::string rankdir = "TB";  ///< or "LR"
+  String rankdir = "TB";  ///< or "LR"
   int dpi = 96;
 };
 /// The model as a graph in DOT's language.
 TANDEM_EXPORT std::string model_to_dot(const Model& model, const PlotOptions& options = {});
 /// The model as a picture: SVG, drawn here, or DOT's language where the path ends in ".dot".
-TANDEM_EXPORT void plot_model(const Model& model, const std::string& to_file = "model.svg",
+TANDEM_EXPORT void plot_model(const Model& model, const String& to_file = "model.svg",
                               const PlotOptions& options = {});
 
 }  // namespace tandem::keras::utils

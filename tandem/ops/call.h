@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/attr.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem {
@@ -15,11 +16,11 @@ namespace tandem {
 /// for an unknown name.
 ///
 ///     td::Tensor y = td::call("LeakyRelu", {x}, {{"alpha", 0.3f}})[0];
-inline std::vector<Tensor> call(std::string_view op_name, std::initializer_list<Tensor> inputs,
+inline std::vector<Tensor> call(StringView op_name, std::initializer_list<Tensor> inputs,
                                 const AttrMap& attrs = {}) {
   return raw_op(op_name, inputs, attrs);
 }
-inline std::vector<Tensor> call(std::string_view op_name, std::span<const Tensor> inputs,
+inline std::vector<Tensor> call(StringView op_name, std::span<const Tensor> inputs,
                                 const AttrMap& attrs = {}) {
   return raw_op(op_name, inputs, attrs);
 }

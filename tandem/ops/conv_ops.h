@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::nn {
@@ -35,7 +36,7 @@ struct Padding {
 };
 
 struct Conv2DOptions {
-  std::string data_format = "NHWC";  ///< or "NCHW"
+  String data_format = "NHWC";  ///< or "NCHW"
   Size2D dilations = 1;
 };
 

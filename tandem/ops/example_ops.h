@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/sparse_ops.h"
 #include "tandem/runtime/tensor.h"
 
@@ -63,7 +64,7 @@ struct ParsedExamples {
   std::map<std::string, sparse::SparseTensor> sparse;
   std::map<std::string, RaggedValues> ragged;
   /// A dense feature; throws NotFoundError if there is none under that key.
-  TANDEM_EXPORT const Tensor& operator[](const std::string& key) const;
+  TANDEM_EXPORT const Tensor& operator[](const String& key) const;
 };
 
 /// Parses a vector of examples: dense features get a first axis with as many rows. `example_names`

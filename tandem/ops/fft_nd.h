@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/runtime/tensor.h"
 
@@ -15,15 +16,15 @@
 namespace tandem::signal {
 
 TANDEM_EXPORT Tensor fftnd(const Tensor& input, const IntList& fft_length = {},
-                           const IntList& axes = {}, std::string_view norm = "backward");
+                           const IntList& axes = {}, StringView norm = "backward");
 TANDEM_EXPORT Tensor ifftnd(const Tensor& input, const IntList& fft_length = {},
-                            const IntList& axes = {}, std::string_view norm = "backward");
+                            const IntList& axes = {}, StringView norm = "backward");
 /// Takes real values; the last of the axes keeps n / 2 + 1 entries.
 TANDEM_EXPORT Tensor rfftnd(const Tensor& input, const IntList& fft_length = {},
-                            const IntList& axes = {}, std::string_view norm = "backward");
+                            const IntList& axes = {}, StringView norm = "backward");
 /// The reverse of rfftnd. fft_length: of the result, by default even in the last of the axes.
 TANDEM_EXPORT Tensor irfftnd(const Tensor& input, const IntList& fft_length = {},
-                             const IntList& axes = {}, std::string_view norm = "backward");
+                             const IntList& axes = {}, StringView norm = "backward");
 
 }  // namespace tandem::signal
 

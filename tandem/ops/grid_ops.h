@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/operand.h"
 #include "tandem/runtime/tensor.h"
 
@@ -14,7 +15,7 @@ namespace tandem {
 /// For vectors of n0, n1, … elements as many tensors of rank as many: the i-th holds the i-th
 /// coordinate of each point. indexing "xy": shape [n1, n0, …]; "ij": [n0, n1, …].
 TANDEM_EXPORT std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors,
-                                           std::string_view indexing = "xy");
+                                           StringView indexing = "xy");
 
 /// [..., maxlen]: true in the first `lengths` places. maxlen: the longest by default.
 TANDEM_EXPORT Tensor sequence_mask(const Tensor& lengths, const Tensor& maxlen = {},

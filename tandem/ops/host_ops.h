@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Ops that act on the world outside: text to the terminal, files, the clock, checks.
 namespace tandem {
 
 struct PrintOptions {
-  std::int64_t summarize = 3;            ///< so many elements at both ends of every axis; -1: all
-  std::string output_stream = "stderr";  ///< or "stdout", "log(info)", "file:///path"
-  std::string end = "\n";
+  std::int64_t summarize = 3;       ///< so many elements at both ends of every axis; -1: all
+  String output_stream = "stderr";  ///< or "stdout", "log(info)", "file:///path"
+  String end = "\n";
 };
 /// Prints the values, with blanks between them, whenever it runs; traced functions keep its place
 /// among other effects.

@@ -6,6 +6,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Values of images changed. Images are [..., height, width, channels]; those of an integer dtype
@@ -26,7 +27,7 @@ TANDEM_EXPORT Tensor adjust_brightness(Tensor image, Tensor delta);
 TANDEM_EXPORT Tensor adjust_gamma(Tensor image, Tensor gamma = 1.0f, Tensor gain = 1.0f);
 /// Written as JPEG of this quality (int32 in [0, 100]) and read again: [height, width, 1 or 3].
 TANDEM_EXPORT Tensor adjust_jpeg_quality(Tensor image, Tensor jpeg_quality,
-                                         std::string_view dct_method = "");
+                                         StringView dct_method = "");
 /// Each image with mean 0 and variance 1, as float.
 TANDEM_EXPORT Tensor per_image_standardization(Tensor image);
 

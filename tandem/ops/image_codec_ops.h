@@ -7,6 +7,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Images from bytes and as bytes. Bytes that are no image, or only part of one, throw
@@ -24,7 +25,7 @@ struct DecodeJpegOptions {
   bool fancy_upscaling = true;
   bool try_recover_truncated = false;  ///< missing lines repeat the last one
   float acceptable_fraction = 1;       ///< of the lines that must be there; others are black
-  std::string dct_method = "";         ///< "INTEGER_FAST" (also meant by "") or "INTEGER_ACCURATE"
+  String dct_method = "";              ///< "INTEGER_FAST" (also meant by "") or "INTEGER_ACCURATE"
 };
 /// uint8 [height, width, channels]; PNG images are taken too. Pixels equal TensorFlow's.
 TANDEM_EXPORT Tensor decode_jpeg(Tensor contents, const DecodeJpegOptions& options = {});
@@ -53,15 +54,15 @@ TANDEM_EXPORT Tensor decode_image(Tensor contents, std::int64_t channels = 0, DT
 TANDEM_EXPORT Tensor is_jpeg(Tensor contents);
 
 struct EncodeJpegOptions {
-  std::string format = "";  ///< "grayscale", "rgb", or as the channels say
+  String format = "";  ///< "grayscale", "rgb", or as the channels say
   std::int64_t quality = 95;
   bool progressive = false;
   bool optimize_size = false;
   bool chroma_downsampling = true;
-  std::string density_unit = "in";  ///< or "cm"
+  String density_unit = "in";  ///< or "cm"
   std::int64_t x_density = 300;
   std::int64_t y_density = 300;
-  std::string xmp_metadata = "";
+  String xmp_metadata = "";
 };
 /// The bytes of a JPEG image of uint8 [height, width, 1 or 3], a string scalar.
 TANDEM_EXPORT Tensor encode_jpeg(Tensor image, const EncodeJpegOptions& options = {});

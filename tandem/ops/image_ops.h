@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Ops on images [batch, height, width, channels].
@@ -28,14 +29,13 @@ TANDEM_EXPORT Tensor resize_area(Tensor images, Tensor size, bool align_corners 
 /// Images scaled, moved and cut to `size`; kernels lanczos1, lanczos3, lanczos5, gaussian, box,
 /// triangle, keyscubic, mitchellcubic.
 TANDEM_EXPORT Tensor scale_and_translate(Tensor images, Tensor size, Tensor scale,
-                                         Tensor translation,
-                                         std::string_view kernel_type = "lanczos3",
+                                         Tensor translation, StringView kernel_type = "lanczos3",
                                          bool antialias = true);
 
 /// Parts of images, [boxes, crop height, crop width, channels], float: boxes [n, 4] as (y1, x1, y2,
 /// x2) in units of the image, `box_indices` [n] into the batch. Throws OutOfRangeError for others.
 TANDEM_EXPORT Tensor crop_and_resize(Tensor image, Tensor boxes, Tensor box_indices,
-                                     Tensor crop_size, std::string_view method = "bilinear",
+                                     Tensor crop_size, StringView method = "bilinear",
                                      float extrapolation_value = 0);
 
 /// Indices of boxes in falling order of score, without those that overlap better ones.
@@ -60,8 +60,7 @@ TANDEM_EXPORT std::vector<Tensor> combined_non_max_suppression(
 /// Windows of images as vectors: [batch, rows, columns, height · width · channels of a window].
 TANDEM_EXPORT Tensor extract_patches(Tensor images, const std::vector<std::int64_t>& sizes,
                                      const std::vector<std::int64_t>& strides,
-                                     const std::vector<std::int64_t>& rates,
-                                     std::string_view padding);
+                                     const std::vector<std::int64_t>& rates, StringView padding);
 
 // Colours. The last axis holds red, green and blue (or hue, saturation and value) in [0, 1].
 TANDEM_EXPORT Tensor rgb_to_hsv(Tensor images);

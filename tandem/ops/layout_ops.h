@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/runtime/tensor.h"
 
@@ -31,9 +32,9 @@ TANDEM_EXPORT Tensor batch_to_space_nd(Tensor input, const IntList& block_shape,
 namespace nn {
 /// Blocks of height and width moved to the channels (NHWC), and back.
 TANDEM_EXPORT Tensor space_to_depth(Tensor input, std::int64_t block_size,
-                                    const std::string& data_format = "NHWC");
+                                    const String& data_format = "NHWC");
 TANDEM_EXPORT Tensor depth_to_space(Tensor input, std::int64_t block_size,
-                                    const std::string& data_format = "NHWC");
+                                    const String& data_format = "NHWC");
 }  // namespace nn
 
 }  // namespace tandem

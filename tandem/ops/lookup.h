@@ -9,6 +9,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Tables that are looked up by key: words to numbers, numbers to words, and the like. Names and
@@ -38,13 +39,13 @@ enum TextFileIndex : std::int64_t {
 };
 /// A key and a value from each line of a text file.
 struct TextFileInitializer {
-  std::string filename;
+  String filename;
   DType key_dtype = DType::kString;
   std::int64_t key_index = kWholeLine;  ///< a column, or a TextFileIndex
   DType value_dtype = DType::kInt64;
   std::int64_t value_index = kLineNumber;
   std::int64_t vocab_size = -1;         ///< so many lines, which the file must have; -1: all
-  std::string delimiter = "\t";         ///< one character, between columns
+  String delimiter = "\t";              ///< one character, between columns
   std::int64_t value_index_offset = 0;  ///< added to numbers of lines
 };
 using TableInitializer = std::variant<KeyValueTensorInitializer, TextFileInitializer>;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
@@ -32,8 +33,8 @@ TANDEM_EXPORT Tensor matmul(Tensor a, Tensor b, const MatMulOptions& options = {
 /// "..." stands for broadcast axes, a letter twice in one operand takes the diagonal; without "->"
 /// the letters that occur once, in alphabetical order, form the result. Operands of more than two
 /// are contracted from left to right.
-TANDEM_EXPORT Tensor einsum(std::string_view equation, std::span<const Tensor> inputs);
-TANDEM_EXPORT Tensor einsum(std::string_view equation, std::initializer_list<Tensor> inputs);
+TANDEM_EXPORT Tensor einsum(StringView equation, std::span<const Tensor> inputs);
+TANDEM_EXPORT Tensor einsum(StringView equation, std::initializer_list<Tensor> inputs);
 
 /// Sums over the last `axes` axes of `a` and the first `axes` axes of `b`; 0 gives the outer
 /// product.

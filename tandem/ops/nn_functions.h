@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/activation_ops.h"
 #include "tandem/ops/axes.h"
 #include "tandem/ops/conv_ops.h"
@@ -76,54 +77,50 @@ class WindowSizes {
 
 /// [batch, width, channels]; filters [width, in, out]; data_format "NWC" or "NCW".
 TANDEM_EXPORT Tensor conv1d(const Tensor& input, const Tensor& filters, std::int64_t stride,
-                            std::string_view padding, std::string_view data_format = "NWC",
+                            StringView padding, StringView data_format = "NWC",
                             std::int64_t dilations = 1);
 /// filters [width, out, in].
 TANDEM_EXPORT Tensor conv1d_transpose(const Tensor& input, const Tensor& filters,
                                       const IntList& output_shape, std::int64_t strides,
-                                      std::string_view padding = "SAME",
-                                      std::string_view data_format = "NWC");
+                                      StringView padding = "SAME", StringView data_format = "NWC");
 /// conv1d, conv2d or conv3d by the rank of the input; channels last.
 TANDEM_EXPORT Tensor convolution(const Tensor& input, const Tensor& filters,
-                                 const WindowSizes& strides = 1, std::string_view padding = "VALID",
+                                 const WindowSizes& strides = 1, StringView padding = "VALID",
                                  const WindowSizes& dilations = 1);
 TANDEM_EXPORT Tensor conv_transpose(const Tensor& input, const Tensor& filters,
                                     const IntList& output_shape, const WindowSizes& strides,
-                                    std::string_view padding = "SAME");
+                                    StringView padding = "SAME");
 /// conv2d with dilated filters.
 TANDEM_EXPORT Tensor atrous_conv2d(const Tensor& value, const Tensor& filters, std::int64_t rate,
-                                   std::string_view padding);
+                                   StringView padding);
 TANDEM_EXPORT Tensor atrous_conv2d_transpose(const Tensor& value, const Tensor& filters,
                                              const IntList& output_shape, std::int64_t rate,
-                                             std::string_view padding);
+                                             StringView padding);
 TANDEM_EXPORT Tensor depthwise_conv2d_backprop_input(
     const IntList& input_sizes, const Tensor& filter, const Tensor& out_backprop,
-    const std::vector<std::int64_t>& strides, std::string_view padding,
-    std::string_view data_format = "NHWC",
+    const std::vector<std::int64_t>& strides, StringView padding, StringView data_format = "NHWC",
     const std::vector<std::int64_t>& dilations = {1, 1, 1, 1});
 TANDEM_EXPORT Tensor depthwise_conv2d_backprop_filter(
     const Tensor& input, const IntList& filter_sizes, const Tensor& out_backprop,
-    const std::vector<std::int64_t>& strides, std::string_view padding,
-    std::string_view data_format = "NHWC",
+    const std::vector<std::int64_t>& strides, StringView padding, StringView data_format = "NHWC",
     const std::vector<std::int64_t>& dilations = {1, 1, 1, 1});
 
 /// By the rank of the input, 3 to 5; channels last.
 TANDEM_EXPORT Tensor max_pool(const Tensor& input, const WindowSizes& ksize,
-                              const WindowSizes& strides, std::string_view padding);
+                              const WindowSizes& strides, StringView padding);
 TANDEM_EXPORT Tensor avg_pool(const Tensor& input, const WindowSizes& ksize,
-                              const WindowSizes& strides, std::string_view padding);
+                              const WindowSizes& strides, StringView padding);
 TANDEM_EXPORT Tensor max_pool1d(const Tensor& input, std::int64_t ksize, std::int64_t strides,
-                                std::string_view padding);
+                                StringView padding);
 TANDEM_EXPORT Tensor avg_pool1d(const Tensor& input, std::int64_t ksize, std::int64_t strides,
-                                std::string_view padding);
+                                StringView padding);
 /// pooling_type "MAX" or "AVG".
 TANDEM_EXPORT Tensor pool(const Tensor& input, const WindowSizes& window_shape,
-                          std::string_view pooling_type, const WindowSizes& strides = 1,
-                          std::string_view padding = "VALID");
+                          StringView pooling_type, const WindowSizes& strides = 1,
+                          StringView padding = "VALID");
 /// The largest values, and where in each flattened image they are.
 TANDEM_EXPORT std::pair<Tensor, Tensor> max_pool_with_argmax(const Tensor& input, Size2D ksize,
-                                                             Size2D strides,
-                                                             std::string_view padding,
+                                                             Size2D strides, StringView padding,
                                                              DType output_dtype = int64,
                                                              bool include_batch_in_index = false);
 struct FractionalPool {
@@ -140,10 +137,10 @@ TANDEM_EXPORT FractionalPool fractional_avg_pool(const Tensor& value,
                                                  bool overlapping = false, std::int64_t seed = 0);
 /// Grey-scale morphology; strides and dilations of four numbers; padding "SAME" or "VALID".
 TANDEM_EXPORT Tensor dilation2d(const Tensor& input, const Tensor& filters,
-                                const std::vector<std::int64_t>& strides, std::string_view padding,
+                                const std::vector<std::int64_t>& strides, StringView padding,
                                 const std::vector<std::int64_t>& dilations = {1, 1, 1, 1});
 TANDEM_EXPORT Tensor erosion2d(const Tensor& value, const Tensor& filters,
-                               const std::vector<std::int64_t>& strides, std::string_view padding,
+                               const std::vector<std::int64_t>& strides, StringView padding,
                                const std::vector<std::int64_t>& dilations = {1, 1, 1, 1});
 
 // ---- Embeddings and candidate sampling. ----
@@ -153,12 +150,12 @@ TANDEM_EXPORT Tensor erosion2d(const Tensor& value, const Tensor& filters,
 TANDEM_EXPORT Tensor embedding_lookup_sparse(const Tensor& params,
                                              const sparse::SparseTensor& sp_ids,
                                              const sparse::SparseTensor& sp_weights = {},
-                                             std::string_view combiner = "mean");
+                                             StringView combiner = "mean");
 /// Rows without ids have those of default_id, or zeros.
 TANDEM_EXPORT Tensor safe_embedding_lookup_sparse(const Tensor& params,
                                                   const sparse::SparseTensor& sp_ids,
                                                   const sparse::SparseTensor& sp_weights = {},
-                                                  std::string_view combiner = "mean",
+                                                  StringView combiner = "mean",
                                                   std::optional<std::int64_t> default_id = {});
 struct SampledCandidates {
   Tensor sampled_candidates;      ///< int64, [num_sampled]

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/activation_ops.h"
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/loss_ops.h"
@@ -19,7 +20,7 @@ namespace tandem::nn {
 
 /// Adds a vector to the channels of `value`: the last axis, or axis 1 with data_format "NCHW". Rank
 /// 2 or more ("NCHW": 3 or more). Numbers of one dtype.
-TANDEM_EXPORT Tensor bias_add(Tensor value, Tensor bias, std::string_view data_format = "NHWC");
+TANDEM_EXPORT Tensor bias_add(Tensor value, Tensor bias, StringView data_format = "NHWC");
 
 struct DropoutOptions {
   Tensor noise_shape =

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::nn {
@@ -14,7 +15,7 @@ struct FusedBatchNormOptions {
                          ///< exponential_avg_factor is 1
   Tensor variance = {};  ///< running variance, likewise
   float epsilon = 0.001f;
-  std::string data_format = "NHWC";  ///< or "NCHW"
+  String data_format = "NHWC";  ///< or "NCHW"
   bool is_training = true;
   float exponential_avg_factor = 1.0f;  ///< share of this batch in the running averages returned
 };

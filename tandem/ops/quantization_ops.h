@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::quantization {
@@ -31,7 +32,7 @@ struct QuantizeOptions {
   bool signed_input = true;
   std::int64_t num_bits = 8;
   bool range_given = false;  ///< else the range is that of the values
-  std::string round_mode = "HALF_TO_EVEN";
+  String round_mode = "HALF_TO_EVEN";
   bool narrow_range = false;
   std::int64_t axis = -1;  ///< -1, or the axis each of whose entries has a range of its own
 };

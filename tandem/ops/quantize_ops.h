@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::quantization {
@@ -25,7 +26,7 @@ struct Quantized {
 /// "HALF_AWAY_FROM_ZERO", or for SCALED "HALF_TO_EVEN".
 TANDEM_EXPORT Quantized quantize(Tensor input, Tensor min_range, Tensor max_range, DType dtype,
                                  const QuantizationMode& mode = {},
-                                 const std::string& round_mode = "HALF_AWAY_FROM_ZERO",
+                                 const String& round_mode = "HALF_AWAY_FROM_ZERO",
                                  float ensure_minimum_range = 0.01f);
 /// The reverse, as float or bfloat16.
 TANDEM_EXPORT Tensor dequantize(Tensor input, Tensor min_range, Tensor max_range,

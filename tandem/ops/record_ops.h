@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Records of text, and compressed bytes, as tensors.
 namespace tandem::io {
 
 struct DecodeCsvOptions {
-  std::string field_delim = ",";               ///< one character
+  String field_delim = ",";                    ///< one character
   bool use_quote_delim = true;                 ///< fields may stand in double quotes
-  std::string na_value = {};                   ///< a missing value, as an empty field is
+  String na_value = {};                        ///< a missing value, as an empty field is
   std::vector<std::int64_t> select_cols = {};  ///< the columns wanted, increasing; empty: all
 };
 /// Each record's fields, one tensor a column with the records' shape. `record_defaults` has one
@@ -27,6 +28,6 @@ TANDEM_EXPORT std::vector<Tensor> decode_csv(Tensor records,
 
 /// The content of compressed strings: "GZIP", "ZLIB" or "" (as it is). DataLossError for damaged
 /// ones.
-TANDEM_EXPORT Tensor decode_compressed(Tensor bytes, std::string_view compression_type);
+TANDEM_EXPORT Tensor decode_compressed(Tensor bytes, StringView compression_type);
 
 }  // namespace tandem::io

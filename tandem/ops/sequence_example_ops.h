@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/example_ops.h"
 #include "tandem/ops/sparse_ops.h"
 #include "tandem/runtime/tensor.h"
@@ -42,7 +43,7 @@ struct ParsedFeatureLists {
   std::map<std::string, sparse::SparseTensor> sparse;
   std::map<std::string, RaggedSteps> ragged;  ///< RaggedFeature
   /// A dense list; throws NotFoundError if there is none under that key.
-  TANDEM_EXPORT const Tensor& operator[](const std::string& key) const;
+  TANDEM_EXPORT const Tensor& operator[](const String& key) const;
 };
 
 struct ParsedSequenceExamples {

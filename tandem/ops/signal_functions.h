@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/runtime/tensor.h"
 
@@ -52,17 +53,16 @@ TANDEM_EXPORT Tensor inverse_stft(const Tensor& stfts, std::int64_t frame_length
 TANDEM_EXPORT Window inverse_stft_window_fn(std::int64_t frame_step,
                                             const Window& forward_window_fn = default_window);
 TANDEM_EXPORT Tensor mdct(const Tensor& signals, std::int64_t frame_length,
-                          const Window& window_fn = {}, std::string_view norm = "",
-                          bool pad_end = false);
+                          const Window& window_fn = {}, StringView norm = "", bool pad_end = false);
 TANDEM_EXPORT Tensor inverse_mdct(const Tensor& mdcts, const Window& window_fn = {},
-                                  std::string_view norm = "");
+                                  StringView norm = "");
 
 // ---- Cosine transforms along the last axis. ----
 
 /// Types 1 to 4; norm "ortho" makes types 2 to 4 orthonormal.
 TANDEM_EXPORT Tensor dct(const Tensor& input, int type = 2, std::optional<std::int64_t> n = {},
-                         std::string_view norm = "");
-TANDEM_EXPORT Tensor idct(const Tensor& input, int type = 2, std::string_view norm = "");
+                         StringView norm = "");
+TANDEM_EXPORT Tensor idct(const Tensor& input, int type = 2, StringView norm = "");
 
 /// The zero frequency moved to the middle of these axes (all by default), and back.
 TANDEM_EXPORT Tensor fftshift(const Tensor& x, const IntList& axes = {});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/sparse_ops.h"
 #include "tandem/runtime/tensor.h"
 
@@ -39,7 +40,7 @@ TANDEM_EXPORT SparseTensor bincount(const Tensor& values, const Tensor& weights 
                                     std::int64_t minlength = 0, bool binary_output = false);
 /// All combinations of the values of each row, joined by `separator`; hashed below num_buckets.
 TANDEM_EXPORT SparseTensor cross(const std::vector<SparseTensor>& inputs,
-                                 std::string_view separator = "_X_");
+                                 StringView separator = "_X_");
 TANDEM_EXPORT SparseTensor cross_hashed(const std::vector<SparseTensor>& inputs,
                                         std::int64_t num_buckets = 0,
                                         std::int64_t hash_key = 956888297470);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/ragged_tensor.h"
 #include "tandem/ops/string_ops.h"
 #include "tandem/runtime/tensor.h"
@@ -15,7 +16,7 @@
 namespace tandem::strings {
 
 struct DecodeOptions {
-  std::string_view errors = "replace";  ///< or "strict", "ignore"
+  StringView errors = "replace";  ///< or "strict", "ignore"
   std::int64_t replacement_char = 65533;
   bool replace_control_characters = false;
 };
@@ -26,32 +27,32 @@ TANDEM_EXPORT RaggedTensor split_ragged(const Tensor& input, const Tensor& separ
 /// Each byte as a string of its own.
 TANDEM_EXPORT RaggedTensor bytes_split(const Tensor& input);
 /// Each character as a string of its own.
-TANDEM_EXPORT RaggedTensor unicode_split(const Tensor& input, std::string_view input_encoding,
+TANDEM_EXPORT RaggedTensor unicode_split(const Tensor& input, StringView input_encoding,
                                          const DecodeOptions& options = {});
 /// … and the bytes at which they begin.
 TANDEM_EXPORT std::pair<RaggedTensor, RaggedTensor> unicode_split_with_offsets(
-    const Tensor& input, std::string_view input_encoding, const DecodeOptions& options = {});
+    const Tensor& input, StringView input_encoding, const DecodeOptions& options = {});
 /// The characters' numbers.
-TANDEM_EXPORT RaggedTensor unicode_decode(const Tensor& input, std::string_view input_encoding,
+TANDEM_EXPORT RaggedTensor unicode_decode(const Tensor& input, StringView input_encoding,
                                           const DecodeOptions& options = {});
 TANDEM_EXPORT std::pair<RaggedTensor, RaggedTensor> unicode_decode_with_offsets(
-    const Tensor& input, std::string_view input_encoding, const DecodeOptions& options = {});
+    const Tensor& input, StringView input_encoding, const DecodeOptions& options = {});
 /// A string of each row of characters.
-TANDEM_EXPORT Tensor unicode_encode(const RaggedTensor& input, std::string_view output_encoding,
-                                    std::string_view errors = "replace",
+TANDEM_EXPORT Tensor unicode_encode(const RaggedTensor& input, StringView output_encoding,
+                                    StringView errors = "replace",
                                     std::int64_t replacement_char = 65533);
 /// A vector is one string, a matrix one a row.
-TANDEM_EXPORT Tensor unicode_encode(const Tensor& input, std::string_view output_encoding,
-                                    std::string_view errors = "replace",
+TANDEM_EXPORT Tensor unicode_encode(const Tensor& input, StringView output_encoding,
+                                    StringView errors = "replace",
                                     std::int64_t replacement_char = 65533);
-TANDEM_EXPORT Tensor unicode_transcode(const Tensor& input, std::string_view input_encoding,
-                                       std::string_view output_encoding,
+TANDEM_EXPORT Tensor unicode_transcode(const Tensor& input, StringView input_encoding,
+                                       StringView output_encoding,
                                        const DecodeOptions& options = {});
 
 struct NgramsOptions {
-  std::string_view separator = " ";
-  std::string_view left_pad = "";
-  std::string_view right_pad = "";
+  StringView separator = " ";
+  StringView left_pad = "";
+  StringView right_pad = "";
   bool use_padding = false;         ///< pad with left_pad and right_pad
   std::int64_t padding_width = -1;  ///< so many at most; -1: the width less 1
   bool preserve_short_sequences = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 /// Ops on strings, which are bytes: where characters count, they are those of UTF-8.
@@ -16,7 +17,7 @@ enum class Unit { kByte, kUtf8Char };
 
 /// The strings of all inputs, element by element, with `separator` between them. Scalars are
 /// joined with every element; all other shapes must be equal.
-TANDEM_EXPORT Tensor join(const std::vector<Tensor>& inputs, std::string_view separator = "");
+TANDEM_EXPORT Tensor join(const std::vector<Tensor>& inputs, StringView separator = "");
 
 /// The pieces of all strings of a vector: where each belongs (row and place, int64 [n, 2]), the
 /// pieces, and the rows' number and greatest length.
@@ -35,8 +36,8 @@ TANDEM_EXPORT Tensor substr(Tensor input, Tensor pos, Tensor len, Unit unit = Un
 /// int32, of the input's shape.
 TANDEM_EXPORT Tensor length(Tensor input, Unit unit = Unit::kByte);
 /// ASCII letters changed; all letters if `encoding` is "utf-8".
-TANDEM_EXPORT Tensor lower(Tensor input, std::string_view encoding = "");
-TANDEM_EXPORT Tensor upper(Tensor input, std::string_view encoding = "");
+TANDEM_EXPORT Tensor lower(Tensor input, StringView encoding = "");
+TANDEM_EXPORT Tensor upper(Tensor input, StringView encoding = "");
 /// Without white space at both ends.
 TANDEM_EXPORT Tensor strip(Tensor input);
 
@@ -46,15 +47,15 @@ struct AsStringOptions {
   bool scientific = false;
   bool shortest = false;
   std::int64_t width = -1;
-  std::string fill = "";
+  String fill = "";
 };
 /// Each number, bool or string as text.
 TANDEM_EXPORT Tensor as_string(Tensor input, const AsStringOptions& options = {});
 /// Each string read as a number; throws InvalidArgumentError where it is none.
 TANDEM_EXPORT Tensor to_number(Tensor input, DType out_type = DType::kFloat);
 /// The template with each placeholder replaced by one of the tensors, as TensorFlow prints them.
-TANDEM_EXPORT Tensor format(std::string_view text, const std::vector<Tensor>& inputs,
-                            std::string_view placeholder = "{}", std::int64_t summarize = 3);
+TANDEM_EXPORT Tensor format(StringView text, const std::vector<Tensor>& inputs,
+                            StringView placeholder = "{}", std::int64_t summarize = 3);
 
 /// Matches of `pattern` (RE2 syntax) replaced; `rewrite` may hold \1 to \9.
 TANDEM_EXPORT Tensor regex_replace(Tensor input, Tensor pattern, Tensor rewrite,
@@ -71,10 +72,10 @@ TANDEM_EXPORT Tensor to_hash_bucket(Tensor input, std::int64_t num_buckets);
 
 /// Joins along axes, in the order in which these are given.
 TANDEM_EXPORT Tensor reduce_join(Tensor input, Tensor axis, bool keep_dims = false,
-                                 std::string_view separator = "");
+                                 StringView separator = "");
 /// The strings of each segment joined in order.
 TANDEM_EXPORT Tensor unsorted_segment_join(Tensor input, Tensor segment_ids, Tensor num_segments,
-                                           std::string_view separator = "");
+                                           StringView separator = "");
 
 }  // namespace tandem::strings
 

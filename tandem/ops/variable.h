@@ -11,6 +11,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
@@ -22,7 +23,7 @@ class VariableSlice;
 struct VariableOptions {
   bool trainable =
       true;  ///< what optimizers and tapes look at; says nothing to the variable itself
-  std::string name = "Variable";
+  String name = "Variable";
   /// The shape that values must fit; that of the initial value by default.
   std::optional<PartialShape> shape = std::nullopt;
   /// Used as a Tensor within an AutocastScope (tandem/ops/autocast.h), a floating value has the

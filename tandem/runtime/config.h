@@ -12,6 +12,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/core/string.h"
 #include "tandem/device/device.h"
 #include "tandem/graph/optimizer_options.h"
 #include "tandem/runtime/device_config.h"
@@ -63,7 +64,7 @@ class TANDEM_EXPORT DeviceArguments {
 
 /// The devices there are, used or not; of one type ("GPU", in any case) or, with "", of all. None
 /// of an unknown type. Does not start the runtime.
-TANDEM_EXPORT std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
+TANDEM_EXPORT std::vector<PhysicalDevice> list_physical_devices(StringView type = "");
 
 /// What ops run on.
 struct LogicalDevice {
@@ -79,14 +80,14 @@ struct LogicalDevice {
 
 /// The devices that ops run on. Starts the runtime, which throws what is contradictory or
 /// impossible in all that was set.
-TANDEM_EXPORT std::vector<LogicalDevice> list_logical_devices(std::string_view type = "");
+TANDEM_EXPORT std::vector<LogicalDevice> list_logical_devices(StringView type = "");
 
 /// Which physical devices are used. With a type, those of other types stay as they are: `({},
 /// "GPU")` hides all GPUs. Without one the list is all that is used, CPU:0 too: if it is missing,
 /// the start of the runtime throws NotFoundError, as in TensorFlow. Throws InvalidArgumentError for
 /// a device of another type.
-TANDEM_EXPORT void set_visible_devices(const DeviceArguments& devices, std::string_view type = "");
-TANDEM_EXPORT std::vector<PhysicalDevice> get_visible_devices(std::string_view type = "");
+TANDEM_EXPORT void set_visible_devices(const DeviceArguments& devices, StringView type = "");
+TANDEM_EXPORT std::vector<PhysicalDevice> get_visible_devices(StringView type = "");
 
 /// Takes an accelerator's memory as it is needed instead of all at first use. Must be the same for
 /// all visible accelerators when the runtime starts. Throws InvalidArgumentError for a CPU and for
@@ -123,8 +124,8 @@ struct MemoryInfo {
 /// Memory in use of a logical device, "GPU:0", once it has run the eager calls that were made. Both
 /// start the runtime. Both throw InvalidArgumentError for a name without type and index,
 /// UnavailableError if the device is lost.
-TANDEM_EXPORT MemoryInfo get_memory_info(std::string_view device);
-TANDEM_EXPORT void reset_memory_stats(std::string_view device);
+TANDEM_EXPORT MemoryInfo get_memory_info(StringView device);
+TANDEM_EXPORT void reset_memory_stats(StringView device);
 
 /// What the backend knows of a physical device: "device_name", … Empty for CPUs. Under "lost", why
 /// the device is lost if it is, in the thread's runtime.
@@ -144,24 +145,24 @@ TANDEM_EXPORT bool get_synchronous_execution();
 /// "greedy" (TensorFlow's choice, the default) or "cost" (the cheapest by measured or estimated
 /// times). May change at any time; functions placed before stay where they are (see reset_placement
 /// in tandem/runtime/reset_placement.h).
-TANDEM_EXPORT void set_placement_policy(std::string_view policy);
+TANDEM_EXPORT void set_placement_policy(StringView policy);
 TANDEM_EXPORT std::string get_placement_policy();
 /// A file of measured costs, as `Profile::costs().save(path)` writes it (not the trace); with it
 /// the policy becomes "cost". It is read at once, and again where functions are placed: throws
 /// NotFoundError, or InvalidArgumentError if it holds something else, and then changes nothing. ""
 /// for none.
-TANDEM_EXPORT void set_placement_profile(const std::string& path);
+TANDEM_EXPORT void set_placement_profile(const String& path);
 TANDEM_EXPORT std::string get_placement_profile();
 
 /// Emulates accelerators, `emulate("GPU:2,memory=1GiB,link=12GB/s")`, several types with ';'
 /// between them, "" for none; docs/devices.md has the keys. Replaces what was emulated before.
 /// Throws InvalidArgumentError for a malformed text, saying what is wrong in it; that the ops of
 /// `without` exist is seen when the runtime starts.
-TANDEM_EXPORT void emulate(const std::string& specs);
+TANDEM_EXPORT void emulate(const String& specs);
 /// Adds the devices of a shared library (tandem/device/plugin.h). The same file again changes
 /// nothing. Throws NotFoundError for a file that isn't there, InvalidArgumentError for one that is
 /// no plugin.
-TANDEM_EXPORT void load_plugin(const std::string& path);
+TANDEM_EXPORT void load_plugin(const String& path);
 /// Adds the devices of a backend of the program's own.
 TANDEM_EXPORT void add_backend(std::shared_ptr<Backend> backend);
 

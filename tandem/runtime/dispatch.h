@@ -10,6 +10,7 @@
 
 #include "tandem/core/attr.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/runtime/tensor.h"
 
@@ -40,10 +41,9 @@ TANDEM_EXPORT std::vector<Tensor> call(const OpRegistration& op, std::span<const
 
 /// Any registered op by its name: `raw_op("AddV2", {x, y})`. Throws NotFoundError for an unknown
 /// name.
-TANDEM_EXPORT std::vector<Tensor> raw_op(std::string_view name, std::span<const Tensor> inputs,
+TANDEM_EXPORT std::vector<Tensor> raw_op(StringView name, std::span<const Tensor> inputs,
                                          const AttrMap& attrs = {});
-TANDEM_EXPORT std::vector<Tensor> raw_op(std::string_view name,
-                                         std::initializer_list<Tensor> inputs,
+TANDEM_EXPORT std::vector<Tensor> raw_op(StringView name, std::initializer_list<Tensor> inputs,
                                          const AttrMap& attrs = {});
 
 /// Listens to op calls: what a gradient tape is to the runtime. Used by the thread that registered

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 
 namespace tandem {
 
@@ -116,7 +117,7 @@ class TANDEM_EXPORT Profile {
   /// stream; copies are tied by arrows to what made the value and to what uses it.
   std::string to_json() const;
   /// Throws the file system's error.
-  void save(const std::string& path) const;
+  void save(const String& path) const;
 
   struct Data;
   explicit Profile(std::shared_ptr<const Data> data);
@@ -164,7 +165,7 @@ TANDEM_EXPORT void record_input(std::string_view pipeline, std::string_view stag
 /// Names what the thread does in a block.
 class TANDEM_EXPORT Scope {
  public:
-  explicit Scope(std::string_view name);
+  explicit Scope(StringView name);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/graph/function.h"
 #include "tandem/runtime/structure.h"
 #include "tandem/runtime/tensor.h"
@@ -53,7 +54,7 @@ trace_function(const std::string& name, const std::vector<DType>& dtypes,
 
 /// The options of a traced function.
 struct FunctionOptions {
-  std::string name = "function";
+  String name = "function";
   /// If given (one for each tensor argument), sizes make no further trace: there is one, for these
   /// shapes (for each set of dtypes and of arguments that are no tensors).
   std::vector<PartialShape> input_shapes = {};

@@ -71,7 +71,7 @@ Module module_of(const keras::Model& model) {
   return module;
 }
 
-void save(const keras::Model& model, const std::string& folder, const SaveOptions& options) {
+void save(const keras::Model& model, const String& folder, const SaveOptions& options) {
   save(module_of(model), folder, options);
 }
 

@@ -78,7 +78,7 @@ void write_to_store(internal::ModelWriter& writer, const std::string& folder, bo
 
 }  // namespace
 
-void save(const Module& module, const std::string& path, const SaveOptions& options) {
+void save(const Module& module, const String& path, const SaveOptions& options) {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (folder.empty()) throw InvalidArgumentError("A SavedModel needs the name of a folder.");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/model.h"
 #include "tandem/saved_model/module.h"
 
@@ -31,17 +32,17 @@ struct SaveOptions {
 ///
 /// The folder appears whole, under its name, when all is written; a SavedModel that was there is
 /// replaced then. In a store, which renames no folder in one step, the object saved_model.pb is
-/// written last, and without it a folder is no SavedModel. Throws AlreadyExistsError for a folder that holds something else,
-/// InvalidArgumentError for signatures that are none, UnimplementedError for what has no form in a
-/// file (queues and other resources that functions captured).
-TANDEM_EXPORT void save(const Module& module, const std::string& folder,
+/// written last, and without it a folder is no SavedModel. Throws AlreadyExistsError for a folder
+/// that holds something else, InvalidArgumentError for signatures that are none, UnimplementedError
+/// for what has no form in a file (queues and other resources that functions captured).
+TANDEM_EXPORT void save(const Module& module, const String& folder,
                         const SaveOptions& options = {});
 
 /// Writes a model of Keras as `model.export` does: the object has the function "serve", which
 /// computes what `predict` does, the signatures "serving_default" and "serve", and the lists
 /// "variables", "trainable_variables" and "non_trainable_variables". Throws FailedPreconditionError
 /// if the model's inputs are not known.
-TANDEM_EXPORT void save(const keras::Model& model, const std::string& folder,
+TANDEM_EXPORT void save(const keras::Model& model, const String& folder,
                         const SaveOptions& options = {});
 
 /// The module that `save` writes for a model of Keras, to add parts or signatures to.

@@ -5,3 +5,4 @@
 #include "tandem/saved_model/load.h"
 #include "tandem/saved_model/module.h"
 #include "tandem/saved_model/save.h"
+#include "tandem/saved_model/tfsm_layer.h"

@@ -172,15 +172,16 @@ CheckpointContents Checkpoint::State::contents(const CheckpointOptions& options)
   return all;
 }
 
-std::string Checkpoint::write(const std::string& prefix, const CheckpointOptions& options,
+std::string Checkpoint::write(const String& prefix, const CheckpointOptions& options,
                               std::function<void()> then) const {
   check_prefix(prefix);
   if (options.num_workers < 1 || options.worker < 0 || options.worker >= options.num_workers) {
     throw InvalidArgumentError(cat("A checkpoint cannot be written by worker ", options.worker,
                                    " of ", options.num_workers, "."));
   }
-  const std::string path =
-      options.num_workers > 1 ? part_path(prefix, options.worker, options.num_workers) : prefix;
+  const std::string path = options.num_workers > 1
+                               ? part_path(prefix, options.worker, options.num_workers)
+                               : std::string(prefix);
   const Saving& saving = saving_for("td::train::Checkpoint");
   sync();
   auto contents = std::make_shared<CheckpointContents>(state_->contents(options));
@@ -200,11 +201,11 @@ std::string Checkpoint::write(const std::string& prefix, const CheckpointOptions
   return path;
 }
 
-std::string Checkpoint::write(const std::string& prefix, const CheckpointOptions& options) const {
+std::string Checkpoint::write(const String& prefix, const CheckpointOptions& options) const {
   return write(prefix, options, nullptr);
 }
 
-std::string Checkpoint::save(const std::string& prefix, const CheckpointOptions& options) const {
+std::string Checkpoint::save(const String& prefix, const CheckpointOptions& options) const {
   check_prefix(prefix);
   sync();
   const std::int64_t number = state_->counter.read_value().item<std::int64_t>() + 1;
@@ -224,7 +225,7 @@ std::string Checkpoint::save(const std::string& prefix, const CheckpointOptions&
 
 void Checkpoint::sync() const { state_->writer.wait(); }
 
-void merge_checkpoints(const std::string& prefix, int num_workers) {
+void merge_checkpoints(const String& prefix, int num_workers) {
   std::vector<std::string> parts;
   for (int i = 0; i < num_workers; ++i) parts.push_back(part_path(prefix, i, num_workers));
   saving_for("td::train::merge_checkpoints").merge_checkpoints(parts, prefix);
@@ -280,7 +281,7 @@ LoadStatus Checkpoint::start_restoring(const std::string& path,
   return LoadStatus(std::move(status));
 }
 
-LoadStatus Checkpoint::restore(const std::string& path, const RestoreOptions& options) const {
+LoadStatus Checkpoint::restore(const String& path, const RestoreOptions& options) const {
   return start_restoring(path, options);
 }
 

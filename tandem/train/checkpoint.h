@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/variable.h"
 #include "tandem/train/trackable.h"
 
@@ -95,17 +96,17 @@ class TANDEM_EXPORT Checkpoint {
 
   /// Writes "PREFIX-N" with the next number, and makes it the folder's latest (the file
   /// `checkpoint`). Returns the path. Makes folders that are missing.
-  std::string save(const std::string& prefix, const CheckpointOptions& options = {}) const;
+  std::string save(const String& prefix, const CheckpointOptions& options = {}) const;
   /// Writes PREFIX itself, and counts nothing. The checkpoint is there, durably, whole or not at
   /// all; one that it replaces stays until then.
-  std::string write(const std::string& prefix, const CheckpointOptions& options = {}) const;
+  std::string write(const String& prefix, const CheckpointOptions& options = {}) const;
   /// Waits for what is being written, and throws if that failed.
   void sync() const;
 
   /// Gives objects their values; nothing is changed unless all fit. Throws NotFoundError if there
   /// is no checkpoint, DataLossError naming file and tensor where it is damaged,
   /// InvalidArgumentError naming the object where dtypes or shapes differ.
-  LoadStatus restore(const std::string& path, const RestoreOptions& options = {}) const;
+  LoadStatus restore(const String& path, const RestoreOptions& options = {}) const;
   /// The number of saves goes on from what is restored, as `restore` has it, only there.
   LoadStatus read(const std::string& path, const RestoreOptions& options = {}) const;
 
@@ -114,7 +115,7 @@ class TANDEM_EXPORT Checkpoint {
 
   // ---- For CheckpointManager. ----
   /// As `write`; `then` runs when the checkpoint is durable.
-  std::string write(const std::string& prefix, const CheckpointOptions& options,
+  std::string write(const String& prefix, const CheckpointOptions& options,
                     std::function<void()> then) const;
 
  private:
@@ -127,6 +128,6 @@ class TANDEM_EXPORT Checkpoint {
 /// Makes one checkpoint of what `num_workers` processes wrote for `prefix` (see
 /// CheckpointOptions::worker). Throws NotFoundError or InvalidArgumentError naming the part that is
 /// missing.
-TANDEM_EXPORT void merge_checkpoints(const std::string& prefix, int num_workers);
+TANDEM_EXPORT void merge_checkpoints(const String& prefix, int num_workers);
 
 }  // namespace tandem::train

@@ -181,7 +181,7 @@ struct CheckpointManager::State {
   std::optional<std::int64_t> last_step = std::nullopt;
 };
 
-CheckpointManager::CheckpointManager(Checkpoint checkpoint, std::string directory,
+CheckpointManager::CheckpointManager(Checkpoint checkpoint, String directory,
                                      const CheckpointManagerOptions& options) {
   const auto check = [](const char* name, const auto& value) {
     if (value && !(*value > 0)) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/variable.h"
 #include "tandem/train/checkpoint.h"
 
@@ -18,7 +19,7 @@ struct CheckpointManagerOptions {
   std::optional<std::int64_t> max_to_keep = std::nullopt;
   /// One of those that would be deleted is kept for each span of so many hours.
   std::optional<double> keep_checkpoint_every_n_hours = std::nullopt;
-  std::string checkpoint_name = "ckpt";
+  String checkpoint_name = "ckpt";
   /// Counts training steps; for `checkpoint_interval`.
   Variable step_counter = {};
   /// `save` does nothing unless so many steps have gone by since the last one.
@@ -48,7 +49,7 @@ class TANDEM_EXPORT CheckpointManager {
  public:
   /// Throws InvalidArgumentError for numbers that are not positive, and for an interval without a
   /// counter.
-  CheckpointManager(Checkpoint checkpoint, std::string directory,
+  CheckpointManager(Checkpoint checkpoint, String directory,
                     const CheckpointManagerOptions& options = {});
 
   /// Writes "DIRECTORY/NAME-N", then the state file, then deletes what is too old. Returns the

@@ -8,7 +8,7 @@
 
 namespace tandem::train {
 
-CheckpointReader::CheckpointReader(const std::string& path)
+CheckpointReader::CheckpointReader(const String& path)
     : file_(saving_for("td::train::load_checkpoint").open_checkpoint(path)) {}
 
 std::map<std::string, Shape> CheckpointReader::get_variable_to_shape_map() const {
@@ -23,10 +23,10 @@ std::map<std::string, DType> CheckpointReader::get_variable_to_dtype_map() const
   return dtypes;
 }
 
-bool CheckpointReader::has_tensor(const std::string& name) const { return file_->contains(name); }
-Tensor CheckpointReader::get_tensor(const std::string& name) const { return file_->read(name); }
+bool CheckpointReader::has_tensor(const String& name) const { return file_->contains(name); }
+Tensor CheckpointReader::get_tensor(const String& name) const { return file_->read(name); }
 
-CheckpointReader load_checkpoint(const std::string& path) {
+CheckpointReader load_checkpoint(const String& path) {
   if (fs::exists(path + ".index")) return CheckpointReader(path);
   if (fs::exists(path) && fs::file_system_of(path).stat(path).is_directory) {
     const std::optional<std::string> latest = latest_checkpoint(path);
@@ -38,12 +38,12 @@ CheckpointReader load_checkpoint(const std::string& path) {
   return CheckpointReader(path);
 }
 
-std::vector<std::pair<std::string, Shape>> list_variables(const std::string& path) {
+std::vector<std::pair<std::string, Shape>> list_variables(const String& path) {
   const std::map<std::string, Shape> shapes = load_checkpoint(path).get_variable_to_shape_map();
   return {shapes.begin(), shapes.end()};
 }
 
-Tensor load_variable(const std::string& path, const std::string& name) {
+Tensor load_variable(const String& path, const String& name) {
   return load_checkpoint(path).get_tensor(name);
 }
 
@@ -76,7 +76,7 @@ void restore_variables(const std::string& path, const NamedVariables& variables,
   });
 }
 
-void init_from_checkpoint(const std::string& path,
+void init_from_checkpoint(const String& path,
                           const std::map<std::string, std::string>& assignment_map,
                           const std::vector<Variable>& variables) {
   NamedVariables named;

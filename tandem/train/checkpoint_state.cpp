@@ -173,12 +173,12 @@ std::string number_text(double value) {
 
 }  // namespace
 
-CheckpointState parse_checkpoint_state(std::string_view text, const std::string& name) {
+CheckpointState parse_checkpoint_state(std::string_view text, const String& name) {
   return Parser(text, name).parse();
 }
 
-std::optional<CheckpointState> get_checkpoint_state(const std::string& directory,
-                                                    const std::string& latest_filename) {
+std::optional<CheckpointState> get_checkpoint_state(const String& directory,
+                                                    const String& latest_filename) {
   const std::string path = state_path(directory, latest_filename);
   if (!fs::exists(path)) return std::nullopt;
   CheckpointState state = parse_checkpoint_state(fs::read_file(path), path);
@@ -197,8 +197,8 @@ std::optional<CheckpointState> get_checkpoint_state(const std::string& directory
   return state;
 }
 
-void update_checkpoint_state(const std::string& directory, const CheckpointState& state,
-                             const std::string& latest_filename) {
+void update_checkpoint_state(const String& directory, const CheckpointState& state,
+                             const String& latest_filename) {
   std::string text = cat(
       "model_checkpoint_path: ", quoted(relative(directory, state.model_checkpoint_path)), "\n");
   for (const std::string& path : state.all_model_checkpoint_paths)
@@ -210,8 +210,8 @@ void update_checkpoint_state(const std::string& directory, const CheckpointState
   fs::write_file(state_path(directory, latest_filename), text);
 }
 
-std::optional<std::string> latest_checkpoint(const std::string& directory,
-                                             const std::string& latest_filename) {
+std::optional<std::string> latest_checkpoint(const String& directory,
+                                             const String& latest_filename) {
   const std::optional<CheckpointState> state = get_checkpoint_state(directory, latest_filename);
   if (!state || !fs::exists(state->model_checkpoint_path + ".index")) return std::nullopt;
   return state->model_checkpoint_path;

@@ -22,7 +22,7 @@ void check_cancelled() {
 
 }  // namespace
 
-checkpoints_iterator::checkpoints_iterator(std::string checkpoint_dir,
+checkpoints_iterator::checkpoints_iterator(String checkpoint_dir,
                                            CheckpointsIteratorOptions options)
     : directory_(std::move(checkpoint_dir)), options_(std::move(options)) {}
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 
 namespace tandem::train {
 
@@ -27,8 +28,7 @@ struct CheckpointsIteratorOptions {
 /// Used by one thread at a time.
 class TANDEM_EXPORT checkpoints_iterator {  // NOLINT: TensorFlow's name
  public:
-  explicit checkpoints_iterator(std::string checkpoint_dir,
-                                CheckpointsIteratorOptions options = {});
+  explicit checkpoints_iterator(String checkpoint_dir, CheckpointsIteratorOptions options = {});
   /// The path of the next one; nothing once the wait is over. A CancellationScope of the thread
   /// ends it with CancelledError.
   std::optional<std::string> next();

@@ -186,6 +186,33 @@ void signal_cases() {
   fails("decode_wav bytes", [] { td::audio::decode_wav(Tensor("RIFFnothing")); });
 }
 
+// Images of 9 by 7 in base64: lossy, lossless, and both with transparency.
+constexpr const char* kWebp[] = {
+    "UklGRlQAAABXRUJQVlA4IEgAAAAQAgCdASoJAAcAAUAmJbACdLoAAwhBG_RgAP79KEzWWmCS7b2WJtRt"
+    "DPln_eQr_iQkuzXlfiaAT_y59nI3Z_4od_ZM_7_r8AA",
+    "UklGRjYAAABXRUJQVlA4TCoAAAAvCIABALkyRPQ_duWP6H9AQds2TMiUP8q3IZgOBWkbsLDdiQkAxMpx"
+    "-ww",
+    "UklGRjgAAABXRUJQVlA4TCwAAAAvCIABELkyRPQ_duWP6H9AQds2TMiUP8q3IZgOBWkbsLDdGfYJAEgr"
+    "h7PPAA",
+    "UklGRoQAAABXRUJQVlA4WAoAAAAQAAAACAAABgAAQUxQSB8AAAABRyAQSCTy2x9kh4jIDGQBJmMYSyyx"
+    "5P9lENH_WCMvAFZQOCA-AAAA0AEAnQEqCQAHAAKAQiWwAnQA9DGLeUAA_vfYHIKzrERTaosmJdz_Mp-O"
+    "5mcz_n8bbDtcXf3FXrv_imoAAAA"};
+
+// Where libwebp is not installed, neither side has these.
+void webp_cases() {
+  try {
+    for (int i = 0; i < 4; ++i) {
+      const Tensor bytes = td::io::decode_base64(Tensor(kWebp[i]));
+      add("decode_webp " + std::to_string(i),
+          {td::image::decode_webp(bytes), td::image::decode_webp(bytes, i < 2 ? 3 : 4)});
+      fails("decode_webp channels " + std::to_string(i),
+            [&] { td::image::decode_webp(bytes, i < 2 ? 4 : 3); });
+    }
+  } catch (const td::UnimplementedError& error) {
+    std::cerr << "without WebP: " << error.what() << '\n';
+  }
+}
+
 void quantization_cases() {
   namespace q = td::quantization;
   const Tensor x = numbers({2, 6}), g = numbers({2, 6}, 1);
@@ -318,6 +345,7 @@ int main(int argc, char** argv) {
     tensor_array_cases();
     operator_cases();
     signal_cases();
+    webp_cases();
     quantization_cases();
     io_cases();
     data_cases(argv[2]);

@@ -1,5 +1,6 @@
 """Compares what api_functions.cpp writes with the real TensorFlow: check_api_functions.py PROGRAM DIR REPORT"""
 
+import ctypes.util
 import pathlib
 import sys
 
@@ -121,6 +122,24 @@ def signal_cases():
     fails("decode_wav bytes", lambda: tf.audio.decode_wav("RIFFnothing"))
 
 
+WEBP = (
+    "UklGRlQAAABXRUJQVlA4IEgAAAAQAgCdASoJAAcAAUAmJbACdLoAAwhBG_RgAP79KEzWWmCS7b2WJtRtDPln_eQr_iQkuzXlfiaA"
+    "T_y59nI3Z_4od_ZM_7_r8AA",
+    "UklGRjYAAABXRUJQVlA4TCoAAAAvCIABALkyRPQ_duWP6H9AQds2TMiUP8q3IZgOBWkbsLDdiQkAxMpx-ww",
+    "UklGRjgAAABXRUJQVlA4TCwAAAAvCIABELkyRPQ_duWP6H9AQds2TMiUP8q3IZgOBWkbsLDdGfYJAEgrh7PPAA",
+    "UklGRoQAAABXRUJQVlA4WAoAAAAQAAAACAAABgAAQUxQSB8AAAABRyAQSCTy2x9kh4jIDGQBJmMYSyyx5P9lENH_WCMvAFZQOCA-"
+    "AAAA0AEAnQEqCQAHAAKAQiWwAnQA9DGLeUAA_vfYHIKzrERTaosmJdz_Mp-O5mcz_n8bbDtcXf3FXrv_imoAAAA")
+
+
+def webp_cases():
+    if not ctypes.util.find_library("webp"):
+        return
+    for i, text in enumerate(WEBP):
+        data = tf.io.decode_base64(text)
+        add(f"decode_webp {i}", [tf.image.decode_webp(data, channels) for channels in (0, 3 if i < 2 else 4)])
+        fails(f"decode_webp channels {i}", lambda: tf.image.decode_webp(data, 4 if i < 2 else 3))
+
+
 def quantization_cases():
     q, x, g = tf.quantization, numbers((2, 6)), numbers((2, 6), 1)
     add("fake_quant args gradient", [q.fake_quant_with_min_max_args_gradient(g, x, -0.5, 0.8)])
@@ -211,6 +230,7 @@ def main():
     tensor_array_cases()
     operator_cases()
     signal_cases()
+    webp_cases()
     quantization_cases()
     io_cases()
     files = folder / "data"

@@ -137,6 +137,12 @@ def preprocessing_cases():
         L.StringLookup(mask_token="", vocabulary=["a", "b"], output_mode="multi_hot"), words, "string")
     yield "StringLookup invert", preprocessing(
         L.StringLookup(vocabulary=["a", "b"], invert=True), np.array([[2], [1], [0]]), "int64")
+    yield "StringLookup tf_idf", preprocessing(
+        adapted(L.StringLookup(output_mode="tf_idf", max_tokens=6, pad_to_max_tokens=True), seen), words, "string")
+    yield "StringLookup tf_idf given", preprocessing(
+        L.StringLookup(output_mode="tf_idf", vocabulary=["a", "b"], idf_weights=[.5, .25]), words, "string")
+    yield "IntegerLookup tf_idf", preprocessing(
+        adapted(L.IntegerLookup(output_mode="tf_idf"), np.array([3, 4, 4])), numbers, "int64")
     yield "IntegerLookup", preprocessing(adapted(L.IntegerLookup(), np.array([3, 4, 4])), numbers, "int64")
     yield "IntegerLookup given", preprocessing(
         L.IntegerLookup(vocabulary=[3, 12], num_oov_indices=2, mask_token=4), numbers, "int64")
@@ -153,6 +159,8 @@ def preprocessing_cases():
     yield "TextVectorization tf_idf given", preprocessing(
         L.TextVectorization(output_mode="tf_idf", vocabulary=["cat", "dog"], idf_weights=[.5, .25]),
         WORDS, "string")
+    yield "TextVectorization padded", preprocessing(
+        adapted(L.TextVectorization(output_mode="count", max_tokens=20, pad_to_max_tokens=True), WORDS), WORDS, "string")
     for mode in ("int", "one_hot", "multi_hot", "count"):
         yield f"Discretization {mode}", preprocessing(
             L.Discretization(bin_boundaries=[-.5, 0., .5], output_mode=mode), values(4, 1))
@@ -165,6 +173,10 @@ def preprocessing_cases():
     yield "Hashing mask", preprocessing(L.Hashing(num_bins=7, mask_value="b", output_mode="one_hot"), words, "string")
     yield "Resizing", preprocessing(L.Resizing(4, 7, interpolation="bicubic", antialias=True), images)
     yield "Resizing crop", preprocessing(L.Resizing(3, 2, crop_to_aspect_ratio=True), images)
+    yield "Resizing pad", preprocessing(L.Resizing(3, 9, pad_to_aspect_ratio=True, fill_value=.5), images)
+    yield "CLAHE", preprocessing(L.ContrastLimitedAdaptiveHistogramEqualization((0, 1), 2., (2, 3)), images)
+    yield "STFTSpectrogram", preprocessing(L.STFTSpectrogram("magnitude", 16, window="hamming"), values(2, 60, 2))
+    yield "MelSpectrogram", preprocessing(L.MelSpectrogram(32, 8, num_mel_bins=4), values(2, 60))
     yield "CenterCrop", preprocessing(L.CenterCrop(3, 4), images)
     yield "RandomFlip", preprocessing(L.RandomFlip("vertical"), images)
     # Of larger images it gives the middle here; Keras leaves them as they are, unlike its documents.

@@ -72,6 +72,73 @@ def layers():
         k.RandomShear(0.0, 0.0)(image, training=True))
 
 
+def preprocessing():
+    sound, image = numbers((2, 600, 2)), tf.abs(numbers((2, 11, 14, 3))) * 255.0
+    for mode in ("log", "magnitude", "psd", "real", "imag", "stft"):
+        add("STFTSpectrogram " + mode, k.STFTSpectrogram(mode, 64, window="hamming")(sound))
+    add("STFTSpectrogram", k.STFTSpectrogram("magnitude", 50, 20, 64, periodic=True, scaling="spectrum",
+                                             padding="same", expand_dims=True)(sound),
+        k.STFTSpectrogram("stft", 32, data_format="channels_last", scaling=None, window="boxcar")(sound),
+        k.STFTSpectrogram("psd", 32, expand_dims=True)(sound))
+    # Angles of almost nothing are noise, so that they count by their magnitude.
+    angle = k.STFTSpectrogram("angle", 16)(sound)
+    add("STFTSpectrogram angle", *(f(angle) * k.STFTSpectrogram("magnitude", 16)(sound) for f in (tf.sin, tf.cos)))
+    for i, (window, periodic) in enumerate((("hann", True), ("blackman", False), ("bartlett", True))):
+        add(f"STFT {i}", keras.initializers.STFT("imag", window, "density", periodic)((9, 1, 9)))
+    add("MelSpectrogram", k.MelSpectrogram(256, 64, num_mel_bins=12)(sound[..., 0]),
+        k.MelSpectrogram(128, 50, 100, window="hamming", power_to_db=False, mag_exp=1.0, max_freq=6000.0,
+                         num_mel_bins=8)(sound[0, :, 0]))
+    clahe = k.ContrastLimitedAdaptiveHistogramEqualization
+    add("CLAHE", clahe()(image), clahe(tile_grid_size=(2, 3), clip_limit=1.5)(image),
+        clahe(value_range=(0.0, 1.0), tile_grid_size=(4, 4), clip_limit=0.0)(image[0] / 255.0))
+    add("RandomElasticTransform", k.RandomElasticTransform(0.0)(image, training=True),
+        k.RandomElasticTransform(seed=1)(image, training=False))
+    boxes = tf.constant([[[10, 20, 100, 150], [5, 6, 20, 25], [0, 0, 5, 5]]], tf.float32)
+    labels = tf.constant([[1, 2, 3]])
+    for i, count in enumerate((2, 5)):
+        limited = k.MaxNumBoundingBoxes(count, bounding_box_format="xyxy")(
+            {"images": image[:1], "bounding_boxes": {"boxes": boxes, "labels": labels}})
+        add(f"MaxNumBoundingBoxes {i}", limited["bounding_boxes"]["boxes"], limited["bounding_boxes"]["labels"])
+    for i, size in enumerate(((6, 20), (20, 6), (22, 28))):
+        add(f"Resizing {i}", k.Resizing(*size, pad_to_aspect_ratio=True, fill_value=7.0)(image),
+            k.Resizing(*size, pad_to_aspect_ratio=True, interpolation="nearest")(image[0]))
+    words = np.array([["a", "b", "a", "d"], ["b", "c", "?", "a"]])
+    for i, (count, pad, mask) in enumerate(((None, False, None), (9, True, None), (3, True, ""))):
+        made = k.StringLookup(output_mode="tf_idf", max_tokens=count, pad_to_max_tokens=pad, mask_token=mask)
+        made.adapt(words)
+        given = k.StringLookup(output_mode="tf_idf", vocabulary=["a", "b"], idf_weights=[0.5, 0.25],
+                               max_tokens=count, pad_to_max_tokens=pad)
+        numbers_ = k.IntegerLookup(output_mode="tf_idf", max_tokens=count, pad_to_max_tokens=pad)
+        numbers_.adapt(np.array([1, 5, 5, 9, 1, 5]))
+        add(f"tf_idf {i}", made(words), given(words), numbers_(np.array([[1, 5, 77], [9, 9, 1]])))
+    for i, mode in enumerate(("multi_hot", "count", "one_hot")):
+        made = k.StringLookup(output_mode=mode, max_tokens=9, pad_to_max_tokens=True, vocabulary=["a", "b"])
+        texts = k.TextVectorization(output_mode=mode, max_tokens=9, pad_to_max_tokens=True,
+                                    vocabulary=["a", "b"]) if mode != "one_hot" else made
+        add(f"padded {i}", made(words), texts(np.array(["a b a", "c"]) if mode != "one_hot" else words))
+
+
+def bounding_boxes():
+    b = keras.utils.bounding_boxes
+    boxes = tf.constant([[[10, 20, 100, 150], [5, 6, 20, 25], [-4, 0, 5, 300]]], tf.float32)
+    others = tf.constant([[[12, 22, 90, 130], [500, 600, 700, 800], [-1, -1, -1, -1]]], tf.float32)
+    for source in ("xyxy", "yxyx", "xywh", "center_xywh", "center_yxhw"):
+        for target in ("yxyx", "xywh", "center_xywh", "center_yxhw", "rel_xyxy", "rel_yxyx", "rel_xywh",
+                       "rel_center_xywh"):
+            there = b.convert_format(boxes, source, target, 200, 300)
+            back = b.convert_format(there, target, source, 200, 300)
+            add(f"convert {source} {target}", there, back)
+    cut = b.clip_to_image_size({"boxes": boxes, "labels": tf.constant([[1, 2, 3]])}, 100, 8)
+    add("boxes", cut["boxes"], cut["labels"], b.crop(boxes, 10, 5, 50, 60), b.pad(boxes, 3, 4),
+        b.affine_transform(boxes, tf.constant([30.0]), tf.constant([0.1]), tf.constant([-0.2]), tf.constant([1.5]),
+                           tf.constant([5.0]), tf.constant([-7.0]), 200, 300, 0.4, 0.6),
+        b.encode_box_to_deltas(boxes[0], tf.gather(others, [0, 1, 1], axis=1), "xyxy", "xywh", variance=[0.1, 0.1, 0.2, 0.2]),
+        b.decode_deltas_to_boxes(boxes[0], others / 1000.0, "xyxy", "rel_yxyx", "center_xywh", image_shape=(200, 300, 3)),
+        b.compute_iou(boxes, others, "xyxy"), b.compute_iou(boxes[0], others[0], "xyxy", use_masking=True),
+        b.compute_iou(boxes / 300, others / 300, "rel_yxyx", image_shape=(200, 300, 3)),
+        b.compute_ciou(boxes, others, "xywh"))
+
+
 def losses():
     l = keras.losses
     y, p = tf.constant([0, 2, 1, 2]), tf.nn.softmax(numbers((4, 3)))
@@ -135,7 +202,7 @@ def differs(ours, theirs):
 
 def main():
     program, folder, report = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-    for cases in (layers, losses, metrics, optimizers, applications):
+    for cases in (layers, preprocessing, bounding_boxes, losses, metrics, optimizers, applications):
         cases()
     return compare(program, folder, report, differs=differs)
 

@@ -29,7 +29,7 @@ void run(const Json& c) {
   std::map<std::string, td::Tensor> outputs;
   const auto results = model.predict_all(inputs, kQuiet);
   for (std::size_t i = 0; i < results.size(); ++i) outputs["y" + std::to_string(i)] = results[i];
-  td::io::save_npz(c.at("outputs"), outputs);
+  td::io::save_npz(c.at("outputs").get<std::string>(), outputs);
   model.save(c.at("saved"));
   if (!c.contains("weights")) return;
   // The weights alone, into a model of the architecture alone.

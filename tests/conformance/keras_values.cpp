@@ -98,6 +98,143 @@ void layers() {
                  RandomShear(0.0, 0.0)(image, training)});
 }
 
+void preprocessing() {
+  using namespace td::keras;
+  const Tensor sound = numbers({2, 600, 2}), image = td::abs(numbers({2, 11, 14, 3})) * 255.0;
+  for (const char* mode : {"log", "magnitude", "psd", "real", "imag", "stft"}) {
+    add(std::string("STFTSpectrogram ") + mode,
+        {STFTSpectrogram({.mode = mode, .frame_length = 64, .window = "hamming"})(sound)});
+  }
+  add("STFTSpectrogram",
+      {STFTSpectrogram({.mode = "magnitude",
+                        .frame_length = 50,
+                        .frame_step = 20,
+                        .fft_length = 64,
+                        .periodic = true,
+                        .scaling = "spectrum",
+                        .padding = "same",
+                        .expand_dims = true})(sound),
+       STFTSpectrogram({.mode = "stft", .frame_length = 32, .window = "boxcar", .scaling = ""})(
+           sound),
+       STFTSpectrogram({.mode = "psd", .frame_length = 32, .expand_dims = true})(sound)});
+  // Angles of almost nothing are noise, so that they count by their magnitude.
+  const Tensor angle = STFTSpectrogram({.mode = "angle", .frame_length = 16})(sound);
+  const Tensor magnitude = STFTSpectrogram({.mode = "magnitude", .frame_length = 16})(sound);
+  add("STFTSpectrogram angle", {td::sin(angle) * magnitude, td::cos(angle) * magnitude});
+  namespace init = keras::initializers;
+  const td::Shape kernel{9, 1, 9};
+  add("STFT 0", {init::STFT("imag", {.window = "hann", .periodic = true})(kernel)});
+  add("STFT 1", {init::STFT("imag", {.window = "blackman"})(kernel)});
+  add("STFT 2", {init::STFT("imag", {.window = "bartlett", .periodic = true})(kernel)});
+  const Tensor voice = sound[{td::ellipsis, 0}];
+  add("MelSpectrogram",
+      {MelSpectrogram({.fft_length = 256, .sequence_stride = 64, .num_mel_bins = 12})(voice),
+       MelSpectrogram({.fft_length = 128,
+                       .sequence_stride = 50,
+                       .sequence_length = 100,
+                       .window = "hamming",
+                       .num_mel_bins = 8,
+                       .max_freq = 6000,
+                       .power_to_db = false,
+                       .mag_exp = 1})(voice[0])});
+  using Clahe = ContrastLimitedAdaptiveHistogramEqualization;
+  add("CLAHE", {Clahe()(image), Clahe({.clip_limit = 1.5, .tile_grid_size = {2, 3}})(image),
+                Clahe({.max_value = 1, .clip_limit = 0, .tile_grid_size = 4})(image[0] / 255.0)});
+  add("RandomElasticTransform", {RandomElasticTransform({.factor = 0.0})(image, {.training = true}),
+                                 RandomElasticTransform({.seed = 1})(image)});
+  const Tensor boxes{{{10.0, 20.0, 100.0, 150.0}, {5.0, 6.0, 20.0, 25.0}, {0.0, 0.0, 5.0, 5.0}}};
+  for (const int i : {0, 1}) {
+    add("MaxNumBoundingBoxes " + std::to_string(i),
+        MaxNumBoundingBoxes(i == 0 ? 2 : 5).outputs({boxes, Tensor{{1, 2, 3}}}));
+  }
+  const std::vector<std::pair<int, int>> sizes{{6, 20}, {20, 6}, {22, 28}};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto [height, width] = sizes[i];
+    add("Resizing " + std::to_string(i),
+        {Resizing(height, width, {.pad_to_aspect_ratio = true, .fill_value = 7})(image),
+         Resizing(height, width,
+                  {.interpolation = "nearest", .pad_to_aspect_ratio = true})(image[0])});
+  }
+  const Tensor words{{"a", "b", "a", "d"}, {"b", "c", "?", "a"}};
+  struct Case {
+    std::optional<std::int64_t> max_tokens;
+    bool pad;
+    bool mask;
+  };
+  const std::vector<Case> cases{{std::nullopt, false, false}, {9, true, false}, {3, true, true}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto& [count, padded, masked] = cases[i];
+    StringLookupOptions learnt{
+        .max_tokens = count, .output_mode = "tf_idf", .pad_to_max_tokens = padded};
+    if (masked) learnt.mask_token = "";
+    const StringLookup made(learnt);
+    made.adapt(words);
+    const StringLookup given({.vocabulary = {"a", "b"},
+                              .idf_weights = {0.5, 0.25},
+                              .max_tokens = count,
+                              .output_mode = "tf_idf",
+                              .pad_to_max_tokens = padded});
+    const IntegerLookup integers(
+        {.max_tokens = count, .output_mode = "tf_idf", .pad_to_max_tokens = padded});
+    integers.adapt(Tensor{1, 5, 5, 9, 1, 5});
+    add("tf_idf " + std::to_string(i),
+        {made(words), given(words), integers(Tensor{{1, 5, 77}, {9, 9, 1}})});
+  }
+  const std::vector<std::string> modes{"multi_hot", "count", "one_hot"};
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    const StringLookup made({.vocabulary = {"a", "b"},
+                             .max_tokens = 9,
+                             .output_mode = modes[i],
+                             .pad_to_max_tokens = true});
+    Tensor second = made(words);
+    if (modes[i] != "one_hot") {
+      second = TextVectorization({.max_tokens = 9,
+                                  .output_mode = modes[i],
+                                  .pad_to_max_tokens = true,
+                                  .vocabulary = {"a", "b"}})(Tensor{"a b a", "c"});
+    }
+    add("padded " + std::to_string(i), {made(words), second});
+  }
+}
+
+void bounding_boxes() {
+  namespace b = td::keras::utils::bounding_boxes;
+  const Tensor boxes{{{10.0, 20.0, 100.0, 150.0}, {5.0, 6.0, 20.0, 25.0}, {-4.0, 0.0, 5.0, 300.0}}};
+  const Tensor others{
+      {{12.0, 22.0, 90.0, 130.0}, {500.0, 600.0, 700.0, 800.0}, {-1.0, -1.0, -1.0, -1.0}}};
+  const b::ImageSize size{200, 300};
+  for (const std::string source : {"xyxy", "yxyx", "xywh", "center_xywh", "center_yxhw"}) {
+    for (const std::string target : {"yxyx", "xywh", "center_xywh", "center_yxhw", "rel_xyxy",
+                                     "rel_yxyx", "rel_xywh", "rel_center_xywh"}) {
+      const Tensor there = b::convert_format(boxes, source, target, size);
+      add("convert " + source + " " + target,
+          {there, b::convert_format(there, target, source, size)});
+    }
+  }
+  const b::LabeledBoxes cut = b::clip_to_image_size({boxes, Tensor{{1, 2, 3}}}, {100, 8});
+  const Tensor chosen = td::gather(others, Tensor{0, 1, 1}, 1);
+  add("boxes",
+      {cut.boxes, cut.labels, b::crop(boxes, 10, 5, 50, 60), b::pad(boxes, 3, 4),
+       b::affine_transform(boxes, size,
+                           {.angle = 30.0F,
+                            .translate_x = 0.1F,
+                            .translate_y = -0.2F,
+                            .scale = 1.5F,
+                            .shear_x = 5.0F,
+                            .shear_y = -7.0F,
+                            .center_x = 0.4,
+                            .center_y = 0.6}),
+       b::encode_box_to_deltas(boxes[0], chosen,
+                               {.box_format = "xywh", .variance = {{0.1, 0.1, 0.2, 0.2}}}),
+       b::decode_deltas_to_boxes(
+           boxes[0], others / 1000.0,
+           {.box_format = "rel_yxyx", .encoding_format = "center_xywh", .image_size = size}),
+       b::compute_iou(boxes, others, "xyxy"),
+       b::compute_iou(boxes[0], others[0], "xyxy", {.use_masking = true}),
+       b::compute_iou(boxes / 300.0, others / 300.0, "rel_yxyx", {.image_size = size}),
+       b::compute_ciou(boxes, others, "xywh")});
+}
+
 void losses() {
   namespace l = td::keras::losses;
   const Tensor y{0, 2, 1, 2}, p = td::nn::softmax(numbers({4, 3}));
@@ -175,6 +312,8 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   try {
     layers();
+    preprocessing();
+    bounding_boxes();
     losses();
     metrics();
     optimizers();

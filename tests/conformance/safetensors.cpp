@@ -1,10 +1,11 @@
 // Reads a safetensors file (or an index) and writes what was in it, in one file or spread over
 // several: safetensors IN OUT [MAX_BYTES]; check_safetensors.py compares.
 
+#include "tandem/io/safetensors.h"
+
 #include <cstdlib>
 #include <iostream>
 
-#include "tandem/io/safetensors.h"
 #include "tandem/tandem.h"
 
 int main(int argc, char** argv) {

@@ -57,7 +57,7 @@ std::string encode_png(const Tensor& image) {
   return bytes;
 }
 
-Tensor decode_png(std::string_view bytes, const std::string& name) {
+Tensor decode_png(std::string_view bytes, const String& name) {
   png_image header{};
   const Image end(&header, png_image_free);
   const auto damaged = [&] {
@@ -78,10 +78,8 @@ Tensor decode_png(std::string_view bytes, const std::string& name) {
   return Tensor(std::move(array));
 }
 
-void write_png(const std::string& path, const Tensor& image) {
-  fs::write_file(path, encode_png(image));
-}
+void write_png(const String& path, const Tensor& image) { fs::write_file(path, encode_png(image)); }
 
-Tensor read_png(const std::string& path) { return decode_png(fs::read_file(path), path); }
+Tensor read_png(const String& path) { return decode_png(fs::read_file(path), path); }
 
 }  // namespace tandem::data

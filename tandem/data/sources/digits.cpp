@@ -68,7 +68,7 @@ std::string bytes_of_file(const std::string& path) {
 
 }  // namespace
 
-Dataset digits(const std::string& path, std::int64_t seed) {
+Dataset digits(const String& path, std::int64_t seed) {
   const std::string text = fs::gunzip(bytes_of_file(path), kMaxBytes, path);
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;

@@ -34,7 +34,7 @@ DType dtype_of_code(unsigned char code) {
 
 }  // namespace
 
-Tensor read_idx(const std::string& path) {
+Tensor read_idx(const String& path) {
   std::string bytes = fs::read_file(path);
   if (bytes.starts_with("\x1f\x8b")) bytes = fs::gunzip(bytes, kMaxBytes, path);
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };

@@ -208,7 +208,7 @@ struct TFRecordWriter::State {
   fs::RecordWriter writer;
 };
 
-TFRecordWriter::TFRecordWriter(const std::string& filename, TFRecordWriterOptions options)
+TFRecordWriter::TFRecordWriter(const String& filename, TFRecordWriterOptions options)
     : state_(new State{fs::RecordWriter(
           filename, {fs::compression_of(options.compression_type), options.compression_level})}) {}
 TFRecordWriter::~TFRecordWriter() = default;

@@ -318,7 +318,7 @@ class CacheFileDataset final : public UnaryDataset {
 
 }  // namespace
 
-Dataset Dataset::cache(const std::string& filename) const {
+Dataset Dataset::cache(const String& filename) const {
   return filename.empty() ? cache() : make_dataset<CacheFileDataset>(base_of(*this), filename);
 }
 

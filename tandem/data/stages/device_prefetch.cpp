@@ -161,7 +161,7 @@ class DeviceDataset final : public UnaryDataset {
 
 }  // namespace
 
-Dataset Dataset::prefetch_to_device(const std::string& device, std::int64_t buffer_size) const {
+Dataset Dataset::prefetch_to_device(const String& device, std::int64_t buffer_size) const {
   check_device_name(device);
   if (buffer_size <= 0) {
     throw InvalidArgumentError(cat("buffer_size must be greater than zero, got ", buffer_size,
@@ -170,7 +170,7 @@ Dataset Dataset::prefetch_to_device(const std::string& device, std::int64_t buff
   return make_dataset<DeviceDataset>(base_of(*this), device, buffer_size);
 }
 
-Dataset Dataset::copy_to_device(const std::string& device) const {
+Dataset Dataset::copy_to_device(const String& device) const {
   check_device_name(device);
   return make_dataset<DeviceDataset>(base_of(*this), device, 0);
 }

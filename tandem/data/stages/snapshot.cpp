@@ -182,7 +182,7 @@ class SnapshotDataset final : public UnaryDataset {
 
 }  // namespace
 
-Dataset Dataset::snapshot(const std::string& path, SnapshotOptions options) const {
+Dataset Dataset::snapshot(const String& path, SnapshotOptions options) const {
   if (path.empty()) throw InvalidArgumentError("`path` of a snapshot must be a folder's name.");
   if (options.compression == "AUTO") options.compression = "";
   fs::compression_of(options.compression);

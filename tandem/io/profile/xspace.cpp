@@ -67,12 +67,12 @@ class PlaneWriter {
     return event;
   }
 
-  void stat(std::vector<proto::XStat>& stats, const std::string& name, std::int64_t value) {
+  void stat(std::vector<proto::XStat>& stats, const String& name, std::int64_t value) {
     proto::XStat& stat = new_stat(stats, name);
     stat.which_value = proto::XStat::Case::kInt64Value;
     stat.int64_value = value;
   }
-  void stat(std::vector<proto::XStat>& stats, const std::string& name, std::string_view value) {
+  void stat(std::vector<proto::XStat>& stats, const String& name, std::string_view value) {
     proto::XStat& stat = new_stat(stats, name);
     stat.which_value = proto::XStat::Case::kStrValue;
     stat.str_value = value;

@@ -58,8 +58,8 @@ FileEvent event_of(const proto::Event& from) {
 
 }  // namespace
 
-EventFileReader::EventFileReader(const std::string& path) : records_(path) {}
-EventFileReader::EventFileReader(std::string_view bytes, const std::string& name)
+EventFileReader::EventFileReader(const String& path) : records_(path) {}
+EventFileReader::EventFileReader(std::string_view bytes, const String& name)
     : records_(bytes, name) {}
 
 std::optional<FileEvent> EventFileReader::next() {

@@ -139,7 +139,7 @@ const Tensor& SummaryWriter::resource() const {
   return state_ ? state_->handle : none;
 }
 
-SummaryWriter create_file_writer(const std::string& logdir, const FileWriterOptions& options) {
+SummaryWriter create_file_writer(const String& logdir, const FileWriterOptions& options) {
   const TraceScope eager(nullptr);
   const StopRecording unheard;
   auto state = std::make_shared<SummaryWriter::State>();
@@ -200,7 +200,7 @@ bool write_summary(const SummaryCall& call) {
   return true;
 }
 
-bool write(std::string_view tag, const Tensor& tensor, const Metadata& metadata, const Step& step) {
+bool write(StringView tag, const Tensor& tensor, const Metadata& metadata, const Step& step) {
   const auto bytes = [&] {
     return io::summary_metadata(metadata.plugin_name, metadata.content, metadata.description,
                                 metadata.display_name);
@@ -209,7 +209,7 @@ bool write(std::string_view tag, const Tensor& tensor, const Metadata& metadata,
 }
 
 // Scalars come by the million, so they take a short way to the queue.
-bool internal::write_scalar(std::string_view name, double value, const SummaryOptions& options) {
+bool internal::write_scalar(StringView name, double value, const SummaryOptions& options) {
   const SummaryScope::State& state = summary_state();
   if (!state.writer) return false;
   if (is_tracing()) return scalar(name, Tensor(value), options);

@@ -59,7 +59,7 @@ Tracing& tracing() {
 
 }  // namespace
 
-bool graph(const std::string& graph_def, const Step& step) {
+bool graph(const String& graph_def, const Step& step) {
   const SummaryScope::State& state = summary_state();
   if (!state.writer) return false;
   if (is_tracing()) {
@@ -90,7 +90,7 @@ void trace_on(const TraceOptions& options) {
   state.recording = std::make_unique<profiler::Recording>();
 }
 
-void trace_export(std::string_view name, const Step& step, const std::string& profiler_outdir) {
+void trace_export(StringView name, const Step& step, const String& profiler_outdir) {
   Tracing& state = tracing();
   if (!state.recording) {
     throw FailedPreconditionError(

@@ -47,13 +47,13 @@ Tensor encoded_images(const Tensor& data, std::int64_t max_outputs) {
 
 }  // namespace
 
-bool scalar(std::string_view name, const Tensor& data, const SummaryOptions& options) {
+bool scalar(StringView name, const Tensor& data, const SummaryOptions& options) {
   require_rank("scalar", name, data, 0);
   return write_summary({tag_of(name), options.step, of_plugin("scalars", options.description),
                         [&] { return cast(data, DType::kFloat); }});
 }
 
-bool histogram(std::string_view name, const Tensor& data, const HistogramOptions& options) {
+bool histogram(StringView name, const Tensor& data, const HistogramOptions& options) {
   if (options.buckets < 0) {
     throw InvalidArgumentError(cat("The histogram summary '", name,
                                    "' needs at least 0 buckets, got ", options.buckets, "."));
@@ -64,14 +64,14 @@ bool histogram(std::string_view name, const Tensor& data, const HistogramOptions
        }});
 }
 
-bool image(std::string_view name, const Tensor& data, const ImageOptions& options) {
+bool image(StringView name, const Tensor& data, const ImageOptions& options) {
   require_rank("image", name, data, 4);
   require_max_outputs("image", name, options.max_outputs);
   return write_summary({tag_of(name), options.step, of_plugin("images", options.description),
                         [&] { return encoded_images(data, options.max_outputs); }});
 }
 
-bool audio(std::string_view name, const Tensor& data, std::int64_t sample_rate,
+bool audio(StringView name, const Tensor& data, std::int64_t sample_rate,
            const AudioOptions& options) {
   require_rank("audio", name, data, 3);
   require_max_outputs("audio", name, options.max_outputs);
@@ -83,7 +83,7 @@ bool audio(std::string_view name, const Tensor& data, std::int64_t sample_rate,
        }});
 }
 
-bool text(std::string_view name, const Tensor& data, const SummaryOptions& options) {
+bool text(StringView name, const Tensor& data, const SummaryOptions& options) {
   if (data.dtype() != DType::kString) {
     throw InvalidArgumentError(
         cat("The text summary '", name, "' needs strings, got ", data.dtype(), "."));

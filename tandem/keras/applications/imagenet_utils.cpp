@@ -50,7 +50,7 @@ Tensor preprocess_input(const Tensor& x, const PreprocessOptions& o) {
 }
 
 std::vector<std::vector<ClassScore>> decode_predictions(const Tensor& predictions, int top,
-                                                        const std::string& class_index) {
+                                                        const String& class_index) {
   constexpr std::int64_t kClasses = 1000;
   if (predictions.rank() != 2 || predictions.dim(1) != kClasses) {
     throw InvalidArgumentError(
@@ -63,7 +63,7 @@ std::vector<std::vector<ClassScore>> decode_predictions(const Tensor& prediction
                              .origin = "https://storage.googleapis.com/download.tensorflow.org/"
                                        "data/imagenet_class_index.json",
                              .cache_subdir = "models"})
-          : class_index;
+          : std::string(class_index);
   const ConfigObject index = internal::object_from_json(fs::read_file(path), path);
   const std::vector<float> scores = cast(predictions, float32).to_vector<float>();
   std::vector<std::vector<ClassScore>> rows;

@@ -140,7 +140,7 @@ Splits cifar(const Cifar& which, const std::string& path, std::vector<std::strin
 }  // namespace
 
 namespace fashion_mnist {
-Splits load_data(const std::string& path) {
+Splits load_data(const String& path) {
   const auto part = [&](const char* name) {
     return read_idx(path.empty() ? utils::get_file({.origin = internal::kDatasetsUrl + name,
                                                     .cache_subdir = "datasets/fashion-mnist"})
@@ -154,7 +154,7 @@ Splits load_data(const std::string& path) {
 }  // namespace fashion_mnist
 
 namespace cifar10 {
-Splits load_data(const std::string& path) {
+Splits load_data(const String& path) {
   return cifar({"cifar-10-python.tar.gz", "cifar-10-batches-py", "cifar-10-batches-py-target"},
                path,
                {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"},
@@ -163,7 +163,7 @@ Splits load_data(const std::string& path) {
 }  // namespace cifar10
 
 namespace cifar100 {
-Splits load_data(const std::string& label_mode, const std::string& path) {
+Splits load_data(const String& label_mode, const String& path) {
   if (label_mode != "fine" && label_mode != "coarse") {
     throw InvalidArgumentError(cat("`label_mode` must be one of `\"fine\"`, `\"coarse\"`. ",
                                    "Received: label_mode=", label_mode));

@@ -75,7 +75,7 @@ Splits split_shuffled(const std::string& path, double test_split, std::int64_t s
 }  // namespace
 
 namespace mnist {
-Splits load_data(const std::string& path) {
+Splits load_data(const String& path) {
   const std::string file = internal::dataset_file(path, "mnist.npz");
   const auto arrays = io::load_npz(file);
   const auto array = [&](const char* name) { return internal::named_array(arrays, name, file); };
@@ -84,14 +84,13 @@ Splits load_data(const std::string& path) {
 }  // namespace mnist
 
 namespace boston_housing {
-Splits load_data(const std::string& path, double test_split, std::int64_t seed) {
+Splits load_data(const String& path, double test_split, std::int64_t seed) {
   return split_shuffled(internal::dataset_file(path, "boston_housing.npz"), test_split, seed, 0);
 }
 }  // namespace boston_housing
 
 namespace california_housing {
-Splits load_data(const std::string& version, const std::string& path, double test_split,
-                 std::int64_t seed) {
+Splits load_data(const String& version, const String& path, double test_split, std::int64_t seed) {
   if (version != "large" && version != "small") {
     throw InvalidArgumentError(
         cat("Argument `version` must be one of 'small', 'large'. Received: ", "version=", version));

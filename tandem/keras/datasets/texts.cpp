@@ -149,7 +149,7 @@ TextSplits load_data(const TextOptions& o) {
   return {texts_of(train, 0, train.texts.size()), texts_of(test, 0, test.texts.size())};
 }
 
-std::map<std::string, std::int64_t> get_word_index(const std::string& path) {
+std::map<std::string, std::int64_t> get_word_index(const String& path) {
   return word_index(path, "imdb_word_index.json");
 }
 
@@ -171,7 +171,7 @@ TextSplits load_data(const TextOptions& o) {
   return {texts_of(all, 0, at), texts_of(all, at, all.texts.size())};
 }
 
-std::map<std::string, std::int64_t> get_word_index(const std::string& path) {
+std::map<std::string, std::int64_t> get_word_index(const String& path) {
   return word_index(path, "reuters_word_index.json");
 }
 

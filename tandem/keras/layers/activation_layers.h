@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -16,7 +17,7 @@
 namespace tandem::keras {
 
 struct ActivationOptions {
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// A function by itself as a layer: Activation("relu").
@@ -29,7 +30,7 @@ struct ReLUOptions {
   std::optional<double> max_value = std::nullopt;
   double negative_slope = 0;
   double threshold = 0;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT ReLU : public Layer {
@@ -39,7 +40,7 @@ class TANDEM_EXPORT ReLU : public Layer {
 
 struct LeakyReLUOptions {
   double negative_slope = 0.3;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT LeakyReLU : public Layer {
@@ -49,7 +50,7 @@ class TANDEM_EXPORT LeakyReLU : public Layer {
 
 struct ELUOptions {
   double alpha = 1;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT ELU : public Layer {
@@ -62,7 +63,7 @@ struct PReLUOptions {
   Regularizer alpha_regularizer = {};
   Constraint alpha_constraint = {};
   std::vector<int> shared_axes = {};  ///< 1 is the first after the batch; they share a slope
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -74,7 +75,7 @@ class TANDEM_EXPORT PReLU : public Layer {
 
 struct SoftmaxOptions {
   LayerAxes axis = -1;  ///< or several: the probabilities along all of them together add up to 1
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// A mask that can be broadcast to the input (CallOptions::mask) gives probability 0 to what it

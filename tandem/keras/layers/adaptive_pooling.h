@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -13,8 +14,8 @@
 namespace tandem::keras {
 
 struct AdaptivePoolingOptions {
-  std::string data_format = "channels_last";  ///< or "channels_first"
-  std::string name = {};
+  String data_format = "channels_last";  ///< or "channels_first"
+  String name = {};
   DTypePolicy dtype = {};
 };
 

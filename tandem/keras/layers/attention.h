@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -27,7 +28,7 @@ struct MultiHeadAttentionOptions {
   /// How far a position looks to both sides: less than this number of positions.
   std::optional<std::int64_t> sliding_window = std::nullopt;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

@@ -119,7 +119,6 @@ constexpr auto kGrey = [](auto& a, auto& o, auto& factor) {
   common(a, o);
 };
 
-
 class FlipImpl final : public ImageAugmentation {
  public:
   FlipImpl(const std::string& mode, const AugmentationOptions& o)
@@ -372,7 +371,7 @@ const bool kRegistered[] = {
 
 }  // namespace
 
-RandomFlip::RandomFlip(const std::string& mode, const AugmentationOptions& options)
+RandomFlip::RandomFlip(const String& mode, const AugmentationOptions& options)
     : Layer(augmentation<FlipImpl>(kFlip, options, mode)) {}
 RandomCrop::RandomCrop(std::int64_t height, std::int64_t width, const AugmentationOptions& options)
     : Layer(augmentation<CropImpl>(kCrop, options, height, width)) {}

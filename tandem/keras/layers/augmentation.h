@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 /// Random changes of images, [height, width, channels] or batches of them, while training; each
@@ -22,12 +23,12 @@ struct FactorRange {
 
 struct AugmentationOptions {
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// mode: "horizontal", "vertical" or "horizontal_and_vertical"; each with probability ½.
 class TANDEM_EXPORT RandomFlip : public Layer {
  public:
-  explicit RandomFlip(const std::string& mode = "horizontal_and_vertical",
+  explicit RandomFlip(const String& mode = "horizontal_and_vertical",
                       const AugmentationOptions& options = {});
 };
 /// A window of this size, random while training, else the middle of the image resized to fit.
@@ -37,11 +38,11 @@ class TANDEM_EXPORT RandomCrop : public Layer {
 };
 
 struct TransformOptions {
-  std::string fill_mode = "reflect";       ///< or "wrap", "nearest", "constant"
-  std::string interpolation = "bilinear";  ///< or "nearest"
+  String fill_mode = "reflect";       ///< or "wrap", "nearest", "constant"
+  String interpolation = "bilinear";  ///< or "nearest"
   double fill_value = 0;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// By angles of this share of a full turn.
 class TANDEM_EXPORT RandomRotation : public Layer {
@@ -66,7 +67,7 @@ struct ColourOptions {
   double min_value = 0;  ///< the range of the values, to which results are cut
   double max_value = 255;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Distances from each channel's mean times a factor from 1 - factor to 1 + factor.
 class TANDEM_EXPORT RandomContrast : public Layer {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/augmentation.h"
 
@@ -56,7 +57,7 @@ struct ColorJitterOptions {
   std::optional<ShareRange> saturation_factor = std::nullopt;
   std::optional<ShareRange> hue_factor = std::nullopt;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Brightness, contrast, saturation and hue, as far as they have a factor.
 class TANDEM_EXPORT RandomColorJitter : public Layer {
@@ -70,7 +71,7 @@ struct SolarizationOptions {
   double min_value = 0;
   double max_value = 255;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT Solarization : public Layer {
  public:
@@ -86,7 +87,7 @@ struct EqualizationOptions {
   std::int64_t bins = 256;
   double min_value = 0;
   double max_value = 255;
-  std::string name = {};
+  String name = {};
 };
 /// Values of each channel so that all are equally frequent.
 class TANDEM_EXPORT Equalization : public Layer {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -17,8 +18,8 @@ namespace tandem::keras {
 template <class Size>
 struct ConvOptions {
   Size strides = 1;
-  std::string padding = "valid";              ///< or "same": the size of the input / strides
-  std::string data_format = "channels_last";  ///< or "channels_first"
+  String padding = "valid";              ///< or "same": the size of the input / strides
+  String data_format = "channels_last";  ///< or "channels_first"
   Size dilation_rate = 1;
   std::int64_t groups = 1;  ///< channels are split into so many groups that do not mix
   ActivationFunction activation = {};
@@ -30,7 +31,7 @@ struct ConvOptions {
   Regularizer activity_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -61,9 +62,9 @@ class TANDEM_EXPORT Conv3D : public Layer {
 template <class Size>
 struct DepthwiseConvOptions {
   Size strides = 1;
-  std::string padding = "valid";
+  String padding = "valid";
   std::int64_t depth_multiplier = 1;  ///< filters for each input channel
-  std::string data_format = "channels_last";
+  String data_format = "channels_last";
   Size dilation_rate = 1;
   ActivationFunction activation = {};
   bool use_bias = true;
@@ -74,7 +75,7 @@ struct DepthwiseConvOptions {
   Regularizer activity_regularizer = {};
   Constraint depthwise_constraint = {};
   Constraint bias_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

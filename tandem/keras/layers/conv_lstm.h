@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -17,8 +18,8 @@ namespace tandem::keras {
 template <class Size>
 struct ConvLSTMOptions {
   Size strides = 1;
-  std::string padding = "valid";              ///< or "same"; the state's is always "same"
-  std::string data_format = "channels_last";  ///< or "channels_first"
+  String padding = "valid";              ///< or "same"; the state's is always "same"
+  String data_format = "channels_last";  ///< or "channels_first"
   Size dilation_rate = 1;
   ActivationFunction activation = "tanh";
   ActivationFunction recurrent_activation = "sigmoid";  ///< of the gates
@@ -41,7 +42,7 @@ struct ConvLSTMOptions {
   bool return_state = false;
   bool go_backwards = false;
   bool unroll = false;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

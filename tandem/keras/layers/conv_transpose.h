@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -17,9 +18,9 @@ namespace tandem::keras {
 template <class Size>
 struct ConvTransposeOptions {
   Size strides = 1;
-  std::string padding = "valid";                      ///< or "same": input · strides
+  String padding = "valid";                           ///< or "same": input · strides
   std::optional<Size> output_padding = std::nullopt;  ///< more at the end, less than strides
-  std::string data_format = "channels_last";
+  String data_format = "channels_last";
   Size dilation_rate = 1;
   ActivationFunction activation = {};
   bool use_bias = true;
@@ -30,7 +31,7 @@ struct ConvTransposeOptions {
   Regularizer activity_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -22,7 +23,7 @@ struct DenseOptions {
   Regularizer activity_regularizer = {};  ///< of the layer's result, divided by the batch size
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

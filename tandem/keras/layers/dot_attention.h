@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 namespace tandem::keras {
@@ -16,11 +17,11 @@ namespace tandem::keras {
 // CallOptions::return_attention_scores the probabilities [batch, t, s] are a second output.
 
 struct AttentionOptions {
-  bool use_scale = false;          ///< a weight that the scores are multiplied by
-  std::string score_mode = "dot";  ///< query · key, or "concat": Σ tanh(query + key)
-  double dropout = 0.0;            ///< of the probabilities
+  bool use_scale = false;     ///< a weight that the scores are multiplied by
+  String score_mode = "dot";  ///< query · key, or "concat": Σ tanh(query + key)
+  double dropout = 0.0;       ///< of the probabilities
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -34,7 +35,7 @@ struct AdditiveAttentionOptions {
   bool use_scale = true;  ///< a weight for each feature of tanh(query + key)
   double dropout = 0.0;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

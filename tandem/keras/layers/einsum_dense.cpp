@@ -162,7 +162,7 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& equation, auto& output_sh
 
 }  // namespace
 
-EinsumDense::EinsumDense(const std::string& equation, const std::vector<std::int64_t>& output_shape,
+EinsumDense::EinsumDense(const String& equation, const std::vector<std::int64_t>& output_shape,
                          const EinsumDenseOptions& o)
     : Layer(internal::with_arguments(std::make_shared<EinsumDenseImpl>(equation, output_shape, o),
                                      kArguments, o, equation, output_shape)) {}

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -15,14 +16,14 @@ namespace tandem::keras {
 
 struct EinsumDenseOptions {
   ActivationFunction activation = {};
-  std::string bias_axes = {};  ///< letters of the result's axes that the bias has; none: no bias
+  String bias_axes = {};  ///< letters of the result's axes that the bias has; none: no bias
   Initializer kernel_initializer = "glorot_uniform";
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -31,7 +32,7 @@ struct EinsumDenseOptions {
 /// "..."); -1: as in the input.
 class TANDEM_EXPORT EinsumDense : public Layer {
  public:
-  EinsumDense(const std::string& equation, const std::vector<std::int64_t>& output_shape,
+  EinsumDense(const String& equation, const std::vector<std::int64_t>& output_shape,
               const EinsumDenseOptions& options = {});
 };
 

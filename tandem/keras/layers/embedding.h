@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -17,7 +18,7 @@ struct EmbeddingOptions {
   Constraint embeddings_constraint = {};
   /// 0 stands for "nothing here": the result gets a mask that leaves it out, for the layers after.
   bool mask_zero = false;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

@@ -3,14 +3,15 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 namespace tandem::keras {
 
 struct GlobalPoolingOptions {
-  std::string data_format = "channels_last";  ///< or "channels_first"
+  String data_format = "channels_last";  ///< or "channels_first"
   bool keepdims = false;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 using GlobalPooling1DOptions = GlobalPoolingOptions;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -23,7 +24,7 @@ struct GroupQueryAttentionOptions {
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

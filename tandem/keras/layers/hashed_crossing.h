@@ -7,13 +7,14 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 namespace tandem::keras {
 
 struct HashedCrossingOptions {
-  std::string output_mode = "int";  ///< or "one_hot"
-  std::string name = {};
+  String output_mode = "int";  ///< or "one_hot"
+  String name = {};
 };
 /// Several columns of texts or integers, [batch] or [batch, 1], as one column of hashes of their
 /// combinations, below num_bins: `HashedCrossing(5)({countries, devices})`.
@@ -30,7 +31,7 @@ struct InputSpec {
   int max_ndim = -1;
   int min_ndim = -1;
   std::vector<std::pair<int, std::int64_t>> axes = {};  ///< sizes along some axes
-  std::string name = {};
+  String name = {};
 };
 
 }  // namespace tandem::keras

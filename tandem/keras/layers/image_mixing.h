@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/augmentation.h"
 #include "tandem/keras/layers/color_augmentation.h"
@@ -20,7 +21,7 @@ struct ErasingOptions {
   double min_value = 0;
   double max_value = 255;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// A rectangle of each image filled.
 class TANDEM_EXPORT RandomErasing : public Layer {
@@ -31,7 +32,7 @@ class TANDEM_EXPORT RandomErasing : public Layer {
 struct MixUpOptions {
   double alpha = 0.2;  ///< of the beta distribution of the weights
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Weighted means of an image and another one of the batch. Given images and one-hot labels,
 /// `layer.outputs({images, labels}, {.training = true})` mixes both.
@@ -43,7 +44,7 @@ class TANDEM_EXPORT MixUp : public Layer {
 struct CutMixOptions {
   ShareRange factor = 1.0;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// A rectangle of each image from another one of the batch; labels are mixed by area, as in MixUp.
 class TANDEM_EXPORT CutMix : public Layer {
@@ -58,7 +59,7 @@ struct GaussianBlurOptions {
   double min_value = 0;
   double max_value = 255;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 class TANDEM_EXPORT RandomGaussianBlur : public Layer {
  public:
@@ -75,10 +76,10 @@ class TANDEM_EXPORT RandomShear : public Layer {
 struct PerspectiveOptions {
   ShareRange factor = 1.0;  ///< of images
   double scale = 1;         ///< how far corners move
-  std::string interpolation = "bilinear";
+  String interpolation = "bilinear";
   double fill_value = 0;
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// As if seen from another side.
 class TANDEM_EXPORT RandomPerspective : public Layer {
@@ -91,9 +92,9 @@ struct RandAugmentOptions {
   double max_value = 255;
   std::int64_t num_ops = 2;  ///< changes one after the other, of eleven kinds
   double factor = 0.5;       ///< how strong they are
-  std::string interpolation = "bilinear";
+  String interpolation = "bilinear";
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Cubuk et al. 2019.
 class TANDEM_EXPORT RandAugment : public Layer {
@@ -109,9 +110,9 @@ struct AugMixOptions {
   double factor = 0.3;
   double alpha = 1;
   bool all_ops = true;  ///< also brightness, color, contrast and sharpness
-  std::string interpolation = "bilinear";
+  String interpolation = "bilinear";
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// Several chains of changes, mixed with each other and with the image (Hendrycks et al. 2019).
 class TANDEM_EXPORT AugMix : public Layer {

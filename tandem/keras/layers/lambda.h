@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 namespace tandem::keras {
 
 struct LambdaOptions {
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 

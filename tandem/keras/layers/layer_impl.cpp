@@ -193,7 +193,7 @@ void LayerImpl::when_built(std::function<void()> action) {
   if (!built_) when_built_.push_back(std::move(action));
 }
 
-Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
+Variable LayerImpl::add_weight(const String& name, const Shape& shape,
                                const WeightOptions& options) {
   EagerScope eager;
   const DType dtype = options.dtype.value_or(variable_dtype());
@@ -212,8 +212,13 @@ Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
   return variable;
 }
 
-Layer LayerImpl::add_layer(Layer layer, const std::string& saved_as) {
-  sublayers_saved_as_.push_back(saved_as.empty() ? cat("layers/", sublayers_.size()) : saved_as);
+void LayerImpl::add_existing_weight(const Variable& variable, const String& saved_as) {
+  weights_.push_back({variable, {}, variable.trainable(), saved_as});
+}
+
+Layer LayerImpl::add_layer(Layer layer, const String& saved_as) {
+  sublayers_saved_as_.push_back(saved_as.empty() ? cat("layers/", sublayers_.size())
+                                                 : std::string(saved_as));
   sublayers_.push_back(layer);
   return layer;
 }

@@ -2,11 +2,13 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/idf_weights.h"
 #include "tandem/keras/internal/vocabulary.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers/preprocessing.h"
@@ -47,6 +49,8 @@ constexpr auto kArguments = [](auto& a, auto& o) {
   a("oov_token", o.oov_token);
   a("mask_token", o.mask_token);
   a("output_mode", o.output_mode);
+  a("pad_to_max_tokens", o.pad_to_max_tokens);
+  a("idf_weights", o.idf_weights);
   a("vocabulary", o.vocabulary);
   a.fixed("oov_method", "floormod");
   if constexpr (kIsText<Token>) {
@@ -61,7 +65,9 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
  public:
   LookupImpl(const char* class_name, const LookupOptions<Token>& o)
       : LayerImpl(class_name, {.name = o.name}), options_(with_oov_token(o)) {
-    internal::check_output_mode(class_name, o.output_mode);
+    if (o.output_mode != "tf_idf") internal::check_output_mode(class_name, o.output_mode);
+    internal::check_idf_arguments(class_name, o.output_mode, o.pad_to_max_tokens, o.max_tokens,
+                                  o.idf_weights);
     if (o.invert && o.output_mode != "int") {
       throw InvalidArgumentError(
           cat(class_name, ": `output_mode` must be \"int\" when `invert` is true."));
@@ -71,19 +77,30 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
     without_weights();
     keep_dtypes();
     set_arguments(internal::written_arguments(kArguments, options_));
-    if (!o.vocabulary.empty()) set(o.vocabulary);
+    if (o.vocabulary.empty()) return;
+    set(o.vocabulary);
+    if (weighs()) idf_ = internal::idf_row(cat(class_name, ": "), o.idf_weights, row_size());
   }
   // How many tokens there will be, of a layer whose vocabulary is read later.
   void expect_size(std::optional<std::int64_t> size) { expected_size_ = size; }
 
-  void begin() { counts_ = {}; }
-  void add(const Tensor& data) { counts_.add(kIsText<Token> ? data : cast(data, int64)); }
+  void begin() { counts_ = {}, documents_ = {}; }
+  // The last axis of the data is a document; without a batch, all of it.
+  void add(const Tensor& data) {
+    const Tensor tokens = kIsText<Token> ? data : cast(data, int64);
+    counts_.add(tokens);
+    if (!weighs() || tokens.num_elements() == 0) return;
+    const auto length = static_cast<std::size_t>(tokens.rank() == 0 ? 1 : tokens.dim(-1));
+    std::span<const Token> rest = tokens.data<Token>();
+    for (; !rest.empty(); rest = rest.subspan(length)) documents_.add(rest.first(length));
+  }
   void finish() {
     counts_.remove(*options_.oov_token);
     if (options_.mask_token) counts_.remove(*options_.mask_token);
     std::optional<std::int64_t> limit = options_.max_tokens;
     if (limit) limit = *limit - token_start();
     set(counts_.most_frequent(limit));
+    if (weighs()) idf_ = internal::idf_row(prefix(), documents_.weights(vocabulary_), row_size());
   }
   std::vector<Token> all() const {
     std::vector<Token> tokens = reserved();
@@ -105,11 +122,20 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
     if (options_.mask_token) {
       // What is not in the rows of the other modes has a number outside of them.
       const std::int64_t masked = options_.output_mode == "int" ? 0 : -1;
-      number = where(equal(x, Tensor(*options_.mask_token)), masked * ones_like(number), number);
+      number =
+          where(equal(x, Tensor(Token(*options_.mask_token))), masked * ones_like(number), number);
     }
     if (options_.output_mode == "int") return number;
     if (!table_ && !expected_size_) throw FailedPreconditionError(no_vocabulary());
-    const std::int64_t depth = table_ ? static_cast<std::int64_t>(all().size()) : *expected_size_;
+    const std::int64_t depth =
+        table_ || options_.pad_to_max_tokens ? row_size().depth() : *expected_size_;
+    if (weighs()) {
+      const Tensor counts = internal::encode_categories(number, depth, "count");
+      if (!table_) return counts;
+      if (!idf_.defined())
+        throw FailedPreconditionError(cat(prefix(), "tf_idf needs adapt, for its weights."));
+      return counts * idf_;
+    }
     // Keras' lookups count in integers.
     return cast(internal::encode_categories(number, depth, options_.output_mode), int64);
   }
@@ -124,7 +150,8 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
     text.pop_back();
     return text;
   }
-  void set_vocabulary_text(std::string_view text, const Tensor&) override {
+  Tensor idf_weights() const override { return idf_; }
+  void set_vocabulary_text(std::string_view text, const Tensor& weights) override {
     std::vector<Token> tokens;
     for (std::string& line : internal::vocabulary_lines(text)) {
       if constexpr (kIsText<Token>) {
@@ -137,9 +164,21 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
       }
     }
     set(std::move(tokens));
+    if (!weighs()) return;
+    if (!weights.defined())
+      throw DataLossError(cat(prefix(), "the file has no idf_weights for its vocabulary."));
+    idf_ = internal::idf_row(
+        prefix(), cast(reshape(weights, {-1}), float64).template to_vector<double>(), row_size());
   }
 
  private:
+  bool weighs() const { return options_.output_mode == "tf_idf"; }
+  internal::RowSize row_size() const {
+    internal::RowSize size{.reserved = token_start(),
+                           .tokens = static_cast<std::int64_t>(vocabulary_.size())};
+    if (options_.pad_to_max_tokens) size.padded = *options_.max_tokens;
+    return size;
+  }
   std::int64_t oov_start() const {
     return options_.mask_token && options_.output_mode == "int" ? 1 : 0;
   }
@@ -178,9 +217,11 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
 
   LookupOptions<Token> options_;
   internal::TokenCounts<Token> counts_;
+  internal::DocumentCounts<Token> documents_;
   std::vector<Token> vocabulary_;
   std::optional<std::int64_t> expected_size_;
   std::optional<lookup::StaticHashTable> table_;
+  Tensor idf_;
 };
 
 using StringImpl = LookupImpl<std::string>;
@@ -202,6 +243,9 @@ const bool kRegistered[] = {internal::ClassRegistry<Layer>::instance().add(
                             internal::ClassRegistry<Layer>::instance().add(
                                 "IntegerLookup", read_lookup<IntegerLookup, std::int64_t>)};
 
+// Makes each element of a vector a document.
+Tensor as_documents(const Tensor& data) { return data.rank() == 1 ? reshape(data, {-1, 1}) : data; }
+
 template <class Impl>
 Impl& impl_of(const Layer& layer) {
   return static_cast<Impl&>(*layer.impl());
@@ -211,7 +255,9 @@ Impl& impl_of(const Layer& layer) {
 
 StringLookup::StringLookup(const StringLookupOptions& options)
     : Layer(make_layer<StringImpl>("StringLookup", options)) {}
-void StringLookup::adapt(const Tensor& data) const { internal::adapt_to<StringImpl>(*this, data); }
+void StringLookup::adapt(const Tensor& data) const {
+  internal::adapt_to<StringImpl>(*this, as_documents(data));
+}
 void StringLookup::adapt(const data::Dataset& batches) const {
   internal::adapt_to<StringImpl>(*this, batches);
 }
@@ -224,7 +270,7 @@ std::int64_t StringLookup::vocabulary_size() const {
 IntegerLookup::IntegerLookup(const IntegerLookupOptions& options)
     : Layer(make_layer<IntegerImpl>("IntegerLookup", options)) {}
 void IntegerLookup::adapt(const Tensor& data) const {
-  internal::adapt_to<IntegerImpl>(*this, data);
+  internal::adapt_to<IntegerImpl>(*this, as_documents(data));
 }
 void IntegerLookup::adapt(const data::Dataset& batches) const {
   internal::adapt_to<IntegerImpl>(*this, batches);

@@ -3,13 +3,14 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 namespace tandem::keras {
 
 struct MaskingOptions {
   double mask_value = 0;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 

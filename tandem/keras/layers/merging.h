@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/reshaping.h"
 
@@ -25,7 +26,7 @@ TANDEM_KERAS_MERGE(Minimum);
 
 struct ConcatenateOptions {
   int axis = -1;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// One after the other along an axis; all other sizes must agree.
@@ -36,7 +37,7 @@ class TANDEM_EXPORT Concatenate : public Layer {
 
 struct DotOptions {
   bool normalize = false;  ///< both to length 1 along their axes first: cosine similarity
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// The product of two inputs, summed over an axis of each, example by example: [batch, a, n] and

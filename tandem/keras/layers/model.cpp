@@ -89,7 +89,7 @@ void ModelImpl::layers_changed() {
   predictor_.reset();
 }
 
-Model::Model(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name)
+Model::Model(const KerasTensors& inputs, const KerasTensors& outputs, const String& name)
     : Layer(std::make_shared<internal::FunctionalImpl>(inputs.tensors(), outputs.tensors(), name)) {
 }
 Model::Model(std::shared_ptr<ModelImpl> impl) : Layer(std::move(impl)) {}

@@ -94,7 +94,7 @@ Tensor geomspace(double start, double stop, std::int64_t num, bool endpoint, DTy
   for (double& v : values) v = sign * std::pow(10.0, v);
   return vector(values, dtype);
 }
-std::vector<Tensor> meshgrid(const std::vector<Tensor>& x, std::string_view indexing) {
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& x, StringView indexing) {
   return tandem::meshgrid(x, indexing);
 }
 Tensor tri(std::int64_t n, std::int64_t m, std::int64_t k, DType dtype) {
@@ -204,7 +204,7 @@ Tensor broadcast_to(const Tensor& x, const IntList& shape) {
   return tandem::broadcast_to(x, shape);
 }
 Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& pad_width,
-           std::string_view mode, double constant_values) {
+           StringView mode, double constant_values) {
   std::vector<std::int64_t> table;
   for (const auto& [before, after] : pad_width) {
     table.push_back(before);
@@ -380,7 +380,7 @@ Tensor argsort(const Tensor& x, std::int64_t axis) {
 Tensor argpartition(const Tensor& x, std::int64_t, std::int64_t axis) {
   return ops::argsort(x, axis);
 }
-Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, std::string_view side) {
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, StringView side) {
   if (side != "left" && side != "right") {
     throw InvalidArgumentError(
         cat("searchsorted: side is \"left\" or \"right\", not '", side, "'."));

@@ -109,7 +109,7 @@ std::pair<Tensor, Tensor> lu_factor(const Tensor& x) {
   const auto f = linalg::lu(x);
   return {f.lu, f.p};
 }
-std::pair<Tensor, Tensor> qr(const Tensor& x, std::string_view mode) {
+std::pair<Tensor, Tensor> qr(const Tensor& x, StringView mode) {
   const auto f = linalg::qr(x, mode == "complete");
   return {f.q, f.r};
 }
@@ -170,7 +170,7 @@ Tensor window_of(std::string_view name, std::int64_t length, std::int64_t fft_le
 }
 }  // namespace
 ComplexParts stft(const Tensor& given, std::int64_t length, std::int64_t stride,
-                  std::int64_t fft_length, std::string_view window, bool center) {
+                  std::int64_t fft_length, StringView window, bool center) {
   Tensor x = given;
   if (center) {
     std::vector<std::pair<std::int64_t, std::int64_t>> width(static_cast<std::size_t>(x.rank()),
@@ -182,7 +182,7 @@ ComplexParts stft(const Tensor& given, std::int64_t length, std::int64_t stride,
   return apart(signal::rfft(frames * window_of(window, length, fft_length), {fft_length}));
 }
 Tensor istft(const ComplexParts& x, std::int64_t length, std::int64_t stride,
-             std::int64_t fft_length, std::optional<std::int64_t> samples, std::string_view window,
+             std::int64_t fft_length, std::optional<std::int64_t> samples, StringView window,
              bool center) {
   const Tensor frames = signal::irfft(joined(x), {fft_length});
   const Tensor w = window_of(window, length, fft_length);
@@ -197,11 +197,11 @@ Tensor istft(const ComplexParts& x, std::int64_t length, std::int64_t stride,
 }
 
 Tensor conv(const Tensor& inputs, const Tensor& kernel, const WindowSizes& strides,
-            std::string_view padding, const WindowSizes& dilation_rate) {
+            StringView padding, const WindowSizes& dilation_rate) {
   return nn::convolution(inputs, kernel, strides, upper(padding), dilation_rate);
 }
 Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel, const WindowSizes& strides,
-                      std::string_view padding) {
+                      StringView padding) {
   const std::size_t axes = spatial(inputs);
   const auto s = strides.of(axes);
   std::vector<std::int64_t> sizes{inputs.dim(0)};
@@ -215,7 +215,7 @@ Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel, const WindowSi
   return nn::conv_transpose(inputs, kernel, sizes, strides, upper(padding));
 }
 Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const WindowSizes& strides,
-                      std::string_view padding) {
+                      StringView padding) {
   const std::size_t axes = spatial(inputs);
   const auto s = strides.of(axes);
   if (axes == 1) {
@@ -228,15 +228,15 @@ Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const WindowSi
 }
 Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
                       const Tensor& pointwise_kernel, const WindowSizes& strides,
-                      std::string_view padding) {
+                      StringView padding) {
   return conv(depthwise_conv(inputs, depthwise_kernel, strides, padding), pointwise_kernel);
 }
 Tensor max_pool(const Tensor& inputs, const WindowSizes& pool_size,
-                std::optional<WindowSizes> strides, std::string_view padding) {
+                std::optional<WindowSizes> strides, StringView padding) {
   return nn::max_pool(inputs, pool_size, strides.value_or(pool_size), upper(padding));
 }
 Tensor average_pool(const Tensor& inputs, const WindowSizes& pool_size,
-                    std::optional<WindowSizes> strides, std::string_view padding) {
+                    std::optional<WindowSizes> strides, StringView padding) {
   return nn::avg_pool(inputs, pool_size, strides.value_or(pool_size), upper(padding));
 }
 

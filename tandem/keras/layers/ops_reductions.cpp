@@ -204,19 +204,16 @@ Tensor quantile_of(const Tensor& given, const Tensor& q, const Axes& axis, std::
 
 }  // namespace
 
-Tensor quantile(const Tensor& x, const Tensor& q, Axes axis, std::string_view method,
-                bool keepdims) {
+Tensor quantile(const Tensor& x, const Tensor& q, Axes axis, StringView method, bool keepdims) {
   return quantile_of(x, q, axis, method, keepdims, false);
 }
-Tensor percentile(const Tensor& x, const Tensor& q, Axes axis, std::string_view method,
-                  bool keepdims) {
+Tensor percentile(const Tensor& x, const Tensor& q, Axes axis, StringView method, bool keepdims) {
   return quantile(x, in_float(q) / 100.0, axis, method, keepdims);
 }
-Tensor nanquantile(const Tensor& x, const Tensor& q, Axes axis, std::string_view method,
-                   bool keepdims) {
+Tensor nanquantile(const Tensor& x, const Tensor& q, Axes axis, StringView method, bool keepdims) {
   return quantile_of(x, q, axis, method, keepdims, true);
 }
-Tensor nanpercentile(const Tensor& x, const Tensor& q, Axes axis, std::string_view method,
+Tensor nanpercentile(const Tensor& x, const Tensor& q, Axes axis, StringView method,
                      bool keepdims) {
   return nanquantile(x, in_float(q) / 100.0, axis, method, keepdims);
 }
@@ -294,7 +291,7 @@ Tensor corrcoef(const Tensor& given) {
   const Tensor d = sqrt(reduce_sum(square(x), -1));
   return c / (tandem::expand_dims(d, 0) * tandem::expand_dims(d, 1));
 }
-Tensor correlate(const Tensor& a, const Tensor& b, std::string_view mode) {
+Tensor correlate(const Tensor& a, const Tensor& b, StringView mode) {
   const auto [x, y] = keras::internal::promote(a, b);
   const Tensor u = in_float(x), v = in_float(y);
   const std::int64_t n = u.dim(0), m = v.dim(0);

@@ -57,7 +57,7 @@ const bool kRegistered = internal::ClassRegistry<Regularizer>::instance().add(
 
 }  // namespace
 
-OrthogonalRegularizer::OrthogonalRegularizer(double factor, const std::string& mode)
+OrthogonalRegularizer::OrthogonalRegularizer(double factor, const String& mode)
     : Regularizer("OrthogonalRegularizer", checked_penalty(factor, mode),
                   Config().set("factor", factor).set("mode", mode)) {}
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 
 namespace tandem::keras {
@@ -35,8 +36,8 @@ class TANDEM_EXPORT Margins {
 };
 
 struct MarginOptions {
-  std::string data_format = "channels_last";  ///< or "channels_first"
-  std::string name = {};
+  String data_format = "channels_last";  ///< or "channels_first"
+  String name = {};
   DTypePolicy dtype = {};
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
 
@@ -15,9 +16,9 @@ template <class Size>
 struct PoolingOptions {
   Size pool_size = 2;
   std::optional<Size> strides = std::nullopt;  ///< pool_size by default
-  std::string padding = "valid";               ///< or "same"
-  std::string data_format = "channels_last";   ///< or "channels_first"
-  std::string name = {};
+  String padding = "valid";                    ///< or "same"
+  String data_format = "channels_last";        ///< or "channels_first"
+  String name = {};
   DTypePolicy dtype = {};
 };
 using Pooling1DOptions = PoolingOptions<std::int64_t>;

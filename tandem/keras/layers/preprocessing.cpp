@@ -250,6 +250,14 @@ class ResizingImpl final : public LayerImpl {
       : LayerImpl("Resizing", {.name = o.name}), height_(height), width_(width), options_(o) {
     internal::require_positive("Resizing", "height", height);
     internal::require_positive("Resizing", "width", width);
+    if (o.crop_to_aspect_ratio && o.pad_to_aspect_ratio) {
+      throw InvalidArgumentError(
+          "Resizing: only one of `crop_to_aspect_ratio` and `pad_to_aspect_ratio` can be true.");
+    }
+    if (o.fill_mode != "constant") {
+      throw InvalidArgumentError(
+          cat("Resizing: `fill_mode` can only be \"constant\", not '", o.fill_mode, "'."));
+    }
     without_weights();
     keep_dtypes();
   }
@@ -263,12 +271,25 @@ class ResizingImpl final : public LayerImpl {
       x = image::crop_to_bounding_box(x, (h - wanted_h) / 2, (w - wanted_w) / 2, wanted_h,
                                       wanted_w);
     }
+    if (options_.pad_to_aspect_ratio) x = padded(x);
     const Tensor y = image::resize(
         x, {height_, width_}, {.method = options_.interpolation, .antialias = options_.antialias});
     return given.dtype() == uint8 ? saturate_cast(round(y), uint8) : cast(y, compute_dtype());
   }
 
  private:
+  // Equal borders on both sides, as Keras has them: where the missing rows are odd, one less.
+  Tensor padded(const Tensor& x) const {
+    const std::int64_t h = known_size(x.partial_shape(), -3), w = known_size(x.partial_shape(), -2);
+    const std::int64_t rows = (std::max(h, w * height_ / width_) - h) / 2,
+                       columns = (std::max(w, h * width_ / height_) - w) / 2;
+    std::vector<std::int64_t> margins(static_cast<std::size_t>(2 * x.rank()), 0);
+    const auto first = static_cast<std::size_t>(2 * (x.rank() - 3));
+    margins[first] = margins[first + 1] = rows;
+    margins[first + 2] = margins[first + 3] = columns;
+    return pad(x, reshape(Tensor(margins), {-1, 2}), PadMode::kConstant, options_.fill_value);
+  }
+
   std::int64_t height_, width_;
   ResizingOptions options_;
 };
@@ -311,9 +332,9 @@ constexpr auto kResizing = [](auto& a, auto& o, auto& height, auto& width) {
   a("crop_to_aspect_ratio", o.crop_to_aspect_ratio);
   a("antialias", o.antialias);
   a.fixed("data_format", "channels_last");
-  // For pad_to_aspect_ratio, which Tandem's layer lacks.
-  a.ignore("fill_mode");
-  a.ignore("fill_value");
+  a("pad_to_aspect_ratio", o.pad_to_aspect_ratio);
+  a("fill_mode", o.fill_mode);
+  a("fill_value", o.fill_value);
 };
 constexpr auto kCrop = [](auto& a, auto&, auto& height, auto& width) {
   a("height", height);

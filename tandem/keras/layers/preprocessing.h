@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/layer.h"
 #include "tandem/ops/ragged_tensor.h"
@@ -23,7 +25,7 @@ struct NormalizationOptions {
   std::optional<std::vector<double>> mean = std::nullopt;      ///< given, instead of learnt
   std::optional<std::vector<double>> variance = std::nullopt;  ///< likewise
   bool invert = false;                                         ///< back from normalized values
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// (x - mean) / √variance.
@@ -38,8 +40,8 @@ class TANDEM_EXPORT Normalization : public Layer {
 struct DiscretizationOptions {
   std::vector<float> bin_boundaries = {};               ///< given, instead of learnt
   std::optional<std::int64_t> num_bins = std::nullopt;  ///< to be learnt, of equal counts
-  std::string output_mode = "int";                      ///< or "one_hot", "multi_hot", "count"
-  std::string name = {};
+  String output_mode = "int";                           ///< or "one_hot", "multi_hot", "count"
+  String name = {};
 };
 /// Numbers to the number of their bin.
 class TANDEM_EXPORT Discretization : public Layer {
@@ -52,8 +54,8 @@ class TANDEM_EXPORT Discretization : public Layer {
 
 struct CategoryEncodingOptions {
   std::int64_t num_tokens = 0;
-  std::string output_mode = "multi_hot";  ///< or "one_hot", "count"
-  std::string name = {};
+  String output_mode = "multi_hot";  ///< or "one_hot", "count"
+  String name = {};
 };
 /// Integers below num_tokens to rows of num_tokens floats.
 class TANDEM_EXPORT CategoryEncoding : public Layer {
@@ -63,10 +65,10 @@ class TANDEM_EXPORT CategoryEncoding : public Layer {
 
 struct HashingOptions {
   std::int64_t num_bins = 0;
-  std::optional<std::string> mask_value = std::nullopt;  ///< gets bin 0, and nothing else does
+  std::optional<String> mask_value = std::nullopt;  ///< gets bin 0, and nothing else does
   std::optional<std::vector<std::int64_t>> salt = std::nullopt;  ///< one or two numbers
-  std::string output_mode = "int";  ///< or "one_hot", "multi_hot", "count"
-  std::string name = {};
+  String output_mode = "int";  ///< or "one_hot", "multi_hot", "count"
+  String name = {};
 };
 /// Texts or integers to one of num_bins numbers, by a hash that is the same everywhere.
 class TANDEM_EXPORT Hashing : public Layer {
@@ -76,15 +78,22 @@ class TANDEM_EXPORT Hashing : public Layer {
 
 template <class Token>
 struct LookupOptions {
+  /// One token; texts are checked for null.
+  using OptionalToken =
+      std::optional<std::conditional_t<std::is_same_v<Token, std::string>, String, Token>>;
   std::vector<Token> vocabulary = {};  ///< given, instead of learnt
+  /// For "tf_idf" with a vocabulary that is given: a weight for each token of it.
+  std::vector<double> idf_weights = {};
   std::optional<std::int64_t> max_tokens = std::nullopt;
   std::int64_t num_oov_indices = 1;
   /// Gets 0 with the output mode "int", before the unknown ones, and nothing with the others.
-  std::optional<Token> mask_token = std::nullopt;
-  std::optional<Token> oov_token = std::nullopt;  ///< "[UNK]" or -1
-  std::string output_mode = "int";                ///< or "one_hot", "multi_hot", "count"
-  bool invert = false;                            ///< numbers to tokens
-  std::string name = {};
+  OptionalToken mask_token = std::nullopt;
+  OptionalToken oov_token = std::nullopt;  ///< "[UNK]" or -1
+  String output_mode = "int";              ///< or "one_hot", "multi_hot", "count", "tf_idf"
+  /// Rows of max_tokens numbers with the output modes but "int", even if the vocabulary is smaller.
+  bool pad_to_max_tokens = false;
+  bool invert = false;  ///< numbers to tokens
+  String name = {};
 };
 using StringLookupOptions = LookupOptions<std::string>;
 using IntegerLookupOptions = LookupOptions<std::int64_t>;
@@ -112,15 +121,17 @@ class TANDEM_EXPORT IntegerLookup : public Layer {
 struct TextVectorizationOptions {
   std::optional<std::int64_t> max_tokens = std::nullopt;
   /// "lower_and_strip_punctuation", "lower", "strip_punctuation" or "" for none.
-  std::string standardize = "lower_and_strip_punctuation";
-  std::string split = "whitespace";       ///< or "character", or "" for none
+  String standardize = "lower_and_strip_punctuation";
+  String split = "whitespace";            ///< or "character", or "" for none
   std::vector<std::int64_t> ngrams = {};  ///< widths; empty: single tokens
-  std::string output_mode = "int";        ///< or "multi_hot", "count", "tf_idf"
+  String output_mode = "int";             ///< or "multi_hot", "count", "tf_idf"
   std::optional<std::int64_t> output_sequence_length = std::nullopt;
+  /// Rows of max_tokens numbers with the output modes but "int", even if the vocabulary is smaller.
+  bool pad_to_max_tokens = false;
   std::vector<std::string> vocabulary = {};
   /// For "tf_idf" with a vocabulary that is given: a weight for each token of it.
   std::vector<double> idf_weights = {};
-  std::string name = {};
+  String name = {};
 };
 /// Texts [batch] or [batch, 1] to rows of token numbers: 0 fills up, 1 is unknown.
 class TANDEM_EXPORT TextVectorization : public Layer {
@@ -133,10 +144,14 @@ class TANDEM_EXPORT TextVectorization : public Layer {
 };
 
 struct ResizingOptions {
-  std::string interpolation = "bilinear";
+  String interpolation = "bilinear";
   bool crop_to_aspect_ratio = false;
+  /// The whole image in its proportions, in the middle of a border.
+  bool pad_to_aspect_ratio = false;
+  String fill_mode = "constant";  ///< of the border; Keras has no other
+  double fill_value = 0;          ///< likewise
   bool antialias = false;
-  std::string name = {};
+  String name = {};
 };
 /// Images to a size.
 class TANDEM_EXPORT Resizing : public Layer {
@@ -146,7 +161,7 @@ class TANDEM_EXPORT Resizing : public Layer {
 
 struct CropOptions {
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
 };
 /// The middle of images; smaller ones are resized.
 class TANDEM_EXPORT CenterCrop : public Layer {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -40,7 +41,7 @@ struct SimpleRNNOptions {
   bool go_backwards = false;          ///< from the last step to the first
   bool unroll = false;                ///< steps one after the other in the graph, not a loop
   bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -72,7 +73,7 @@ struct LSTMOptions {
   bool go_backwards = false;          ///< from the last step to the first
   bool unroll = false;                ///< steps one after the other in the graph, not a loop
   bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -105,7 +106,7 @@ struct GRUOptions {
   bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
   /// Whether the reset gate works on the state's product (as cuDNN does) or on the state.
   bool reset_after = true;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -121,7 +122,7 @@ struct RNNOptions {
   bool unroll = false;
   bool zero_output_for_mask = false;
   Regularizer activity_regularizer = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -33,7 +34,7 @@ struct SimpleRNNCellOptions {
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -60,7 +61,7 @@ struct LSTMCellOptions {
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -88,7 +89,7 @@ struct GRUCellOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   /// Whether the reset gate works on the state's product (as cuDNN does) or on the state.
   bool reset_after = true;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

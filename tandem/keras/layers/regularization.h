@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
 
@@ -15,7 +16,7 @@ struct DropoutOptions {
   /// Shape of the decisions to keep or drop, broadcast to the input's; -1: the input's size there.
   std::vector<std::int64_t> noise_shape = {};
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 
@@ -27,9 +28,9 @@ class TANDEM_EXPORT Dropout : public Layer {
 };
 
 struct SpatialDropoutOptions {
-  std::string data_format = "channels_last";  ///< or "channels_first"
+  String data_format = "channels_last";  ///< or "channels_first"
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// Dropout of whole channels: all steps (pixels, voxels) of an example lose the same ones.
@@ -55,7 +56,7 @@ class TANDEM_EXPORT AlphaDropout : public Layer {
 
 struct GaussianNoiseOptions {
   std::optional<std::int64_t> seed = std::nullopt;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// While training: adds normal noise of this deviation.
@@ -74,7 +75,7 @@ class TANDEM_EXPORT GaussianDropout : public Layer {
 struct ActivityRegularizationOptions {
   double l1 = 0;
   double l2 = 0;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// Its input as it is; adds l1 · Σ|x| + l2 · Σx², averaged over the batch, to the loss.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -19,7 +20,7 @@ struct ReversibleEmbeddingOptions {
   Constraint embeddings_constraint = {};
   bool mask_zero = false;
   std::optional<double> logit_soft_cap = std::nullopt;  ///< cap · tanh(logits / cap)
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

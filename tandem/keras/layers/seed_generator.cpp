@@ -29,7 +29,7 @@ class PlainVariableScope {
 
 }  // namespace
 
-SeedGenerator::SeedGenerator(std::optional<std::int64_t> seed, const std::string& name) {
+SeedGenerator::SeedGenerator(std::optional<std::int64_t> seed, const String& name) {
   if (seed && *seed < 0) {
     throw InvalidArgumentError(
         cat("SeedGenerator: Argument `seed` must be a non-negative integer. Received: seed=", *seed,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
@@ -16,8 +17,8 @@ namespace tandem::keras {
 template <class Size>
 struct SeparableConvOptions {
   Size strides = 1;
-  std::string padding = "valid";  ///< or "same"
-  std::string data_format = "channels_last";
+  String padding = "valid";  ///< or "same"
+  String data_format = "channels_last";
   Size dilation_rate = 1;
   std::int64_t depth_multiplier = 1;  ///< depthwise filters for each input channel
   ActivationFunction activation = {};
@@ -32,7 +33,7 @@ struct SeparableConvOptions {
   Constraint depthwise_constraint = {};
   Constraint pointwise_constraint = {};
   Constraint bias_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };

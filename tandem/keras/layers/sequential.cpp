@@ -204,9 +204,9 @@ std::shared_ptr<internal::SequentialImpl> sequence(const std::vector<Layer>& lay
 
 }  // namespace
 
-Sequential::Sequential(std::initializer_list<Layer> layers, const std::string& name)
+Sequential::Sequential(std::initializer_list<Layer> layers, const String& name)
     : Model(sequence(layers, name)) {}
-Sequential::Sequential(const std::vector<Layer>& layers, const std::string& name)
+Sequential::Sequential(const std::vector<Layer>& layers, const String& name)
     : Model(sequence(layers, name)) {}
 
 void Sequential::add(const Layer& layer) const {

@@ -112,7 +112,7 @@ class PipelineImpl final : public LayerImpl {
 SpectralNormalization::SpectralNormalization(const Layer& layer,
                                              const SpectralNormalizationOptions& o)
     : Layer(make_layer<SpectralNormalizationImpl>(layer, o)) {}
-Pipeline::Pipeline(const std::vector<Layer>& layers, const std::string& name)
+Pipeline::Pipeline(const std::vector<Layer>& layers, const String& name)
     : Layer(make_layer<PipelineImpl>(layers, name)) {}
 
 }  // namespace tandem::keras

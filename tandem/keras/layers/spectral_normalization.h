@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layer_impl.h"
 
@@ -29,7 +30,7 @@ using Wrapper = WrapperImpl;
 
 struct SpectralNormalizationOptions {
   std::int64_t power_iterations = 1;
-  std::string name = {};
+  String name = {};
 };
 /// While training divides the kernel (or table) of a layer by its largest singular value, which
 /// power iterations approximate (Miyato et al. 2018).
@@ -43,7 +44,7 @@ class TANDEM_EXPORT SpectralNormalization : public Layer {
 /// training of its own.
 class TANDEM_EXPORT Pipeline : public Layer {
  public:
-  explicit Pipeline(const std::vector<Layer>& layers, const std::string& name = {});
+  explicit Pipeline(const std::vector<Layer>& layers, const String& name = {});
 };
 
 }  // namespace tandem::keras

@@ -1,14 +1,11 @@
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/idf_weights.h"
 #include "tandem/keras/internal/vocabulary.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers/preprocessing.h"
@@ -32,6 +29,7 @@ constexpr auto kArguments = [](auto& a, auto& o) {
   a("max_tokens", o.max_tokens);
   a("output_mode", o.output_mode);
   a("output_sequence_length", o.output_sequence_length);
+  a("pad_to_max_tokens", o.pad_to_max_tokens);
   a("vocabulary", o.vocabulary);
   a("idf_weights", o.idf_weights);
   a.fixed("encoding", "utf-8");
@@ -51,6 +49,8 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
       if (std::find(known.begin(), known.end(), given) == known.end())
         throw InvalidArgumentError(cat("TextVectorization: there is no ", what, " '", given, "'."));
     }
+    internal::check_idf_arguments("TextVectorization", o.output_mode, o.pad_to_max_tokens,
+                                  o.max_tokens, o.idf_weights);
     without_weights();
     keep_dtypes();
     set_arguments(internal::written_arguments(kArguments, o));
@@ -87,18 +87,15 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   }
   Tensor idf_weights() const override { return idf_; }
 
-  void begin() { counts_ = {}, documents_ = {}, num_documents_ = 0; }
+  void begin() { counts_ = {}, documents_ = {}; }
   void add(const Tensor& data) {
     const RaggedTensor tokens = tokens_of(data);
     counts_.add(tokens.flat_values());
-    num_documents_ += tokens.row_splits().dim(0) - 1;
     if (options_.output_mode != "tf_idf") return;
     const auto splits = cast(tokens.row_splits(), int64).to_vector<std::int64_t>();
     const auto words = tokens.flat_values().data<std::string>();
-    for (std::size_t row = 0; row + 1 < splits.size(); ++row) {
-      std::set<std::string> distinct(words.begin() + splits[row], words.begin() + splits[row + 1]);
-      for (const std::string& word : distinct) ++documents_[word];
-    }
+    for (std::size_t row = 0; row + 1 < splits.size(); ++row)
+      documents_.add({words.begin() + splits[row], words.begin() + splits[row + 1]});
   }
   void finish() {
     counts_.remove("");
@@ -107,12 +104,7 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
     if (limit) limit = *limit - first();
     set(counts_.most_frequent(limit));
     if (options_.output_mode != "tf_idf") return;
-    std::vector<double> weights;
-    for (const std::string& word : vocabulary_) {
-      weights.push_back(std::log(1 + static_cast<double>(num_documents_) /
-                                         (1.0 + static_cast<double>(documents_[word]))));
-    }
-    set_weights(weights);
+    set_weights(documents_.weights(vocabulary_));
   }
   std::vector<std::string> all() const {
     std::vector<std::string> tokens;
@@ -134,7 +126,8 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
     }
     // How often each token is in each row.
     if (!table_ && !expected_size_) throw FailedPreconditionError(missing);
-    const std::int64_t depth = table_ ? static_cast<std::int64_t>(all().size()) : *expected_size_;
+    const std::int64_t depth =
+        table_ || options_.pad_to_max_tokens ? row_size().depth() : *expected_size_;
     const Tensor places = stack({cast(numbers.value_rowids(), int64), numbers.flat_values()}, 1);
     const Tensor rows = cast(numbers.nrows(), int64);
     const Tensor counts = scatter_nd(places, ones_like(numbers.flat_values(), float32),
@@ -158,18 +151,14 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
     vocabulary_ = std::move(vocabulary);
     table_ = internal::table_of(vocabulary_, first(), first() - 1);
   }
-  // Those of the tokens alone, or with one for unknown words before them, which is the mean else.
+  internal::RowSize row_size() const {
+    internal::RowSize size{.reserved = first(),
+                           .tokens = static_cast<std::int64_t>(vocabulary_.size())};
+    if (options_.pad_to_max_tokens) size.padded = *options_.max_tokens;
+    return size;
+  }
   void set_weights(std::vector<double> weights) {
-    if (weights.size() == vocabulary_.size() && !weights.empty()) {
-      weights.insert(weights.begin(), std::accumulate(weights.begin(), weights.end(), 0.0) /
-                                          static_cast<double>(weights.size()));
-    }
-    if (weights.size() != vocabulary_.size() + 1) {
-      throw InvalidArgumentError(cat(prefix(), "tf_idf needs a weight in `idf_weights` for each ",
-                                     "of the ", vocabulary_.size(), " tokens, got ", weights.size(),
-                                     "."));
-    }
-    idf_ = Tensor(std::vector<float>(weights.begin(), weights.end()));
+    idf_ = internal::idf_row(prefix(), std::move(weights), row_size());
   }
   RaggedTensor tokens_of(const Tensor& given) const {
     Tensor x = given;
@@ -195,8 +184,7 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
 
   TextVectorizationOptions options_;
   internal::TokenCounts<std::string> counts_;
-  std::map<std::string, std::int64_t> documents_;
-  std::int64_t num_documents_ = 0;
+  internal::DocumentCounts<std::string> documents_;
   std::vector<std::string> vocabulary_;
   std::optional<std::int64_t> expected_size_;
   std::optional<lookup::StaticHashTable> table_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -24,7 +25,7 @@ struct GroupNormalizationOptions {
   Regularizer gamma_regularizer = {};
   Constraint beta_constraint = {};
   Constraint gamma_constraint = {};
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -38,7 +39,7 @@ class TANDEM_EXPORT GroupNormalization : public Layer {
 struct RMSNormalizationOptions {
   LayerAxes axis = -1;
   double epsilon = 1e-6;
-  std::string name = {};
+  String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
 };
@@ -50,7 +51,7 @@ class TANDEM_EXPORT RMSNormalization : public Layer {
 
 struct UnitNormalizationOptions {
   LayerAxes axis = -1;
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// Divides each example by its Euclidean length along the axes.

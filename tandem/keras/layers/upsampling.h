@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/reshaping.h"
 #include "tandem/keras/layers/sizes.h"
@@ -17,10 +18,10 @@ class TANDEM_EXPORT UpSampling1D : public Layer {
 };
 
 struct UpSampling2DOptions {
-  std::string data_format = "channels_last";  ///< or "channels_first"
+  String data_format = "channels_last";  ///< or "channels_first"
   /// "nearest", "bilinear", "bicubic", "lanczos3" or "lanczos5"
-  std::string interpolation = "nearest";
-  std::string name = {};
+  String interpolation = "nearest";
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// Images of `size` times the height and width.
@@ -30,8 +31,8 @@ class TANDEM_EXPORT UpSampling2D : public Layer {
 };
 
 struct UpSampling3DOptions {
-  std::string data_format = "channels_last";
-  std::string name = {};
+  String data_format = "channels_last";
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// Volumes with each element `size` times along depth, height and width.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/recurrent.h"
 #include "tandem/keras/layers/reshaping.h"
@@ -13,10 +14,10 @@ namespace tandem::keras {
 struct BidirectionalOptions {
   /// How the results of both directions become one: "concat", "sum", "mul" or "ave"; nullopt: they
   /// stay two outputs.
-  std::optional<std::string> merge_mode = "concat";
+  std::optional<String> merge_mode = "concat";
   /// The layer for the other direction, if it is not to be a copy: it must have `go_backwards`.
   Layer backward_layer = {};
-  std::string name = {};
+  String name = {};
   DTypePolicy dtype = {};
 };
 /// A recurrent layer in both directions: two copies of `layer`, with weights of their own. Further

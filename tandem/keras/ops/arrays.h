@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/axes.h"
 #include "tandem/ops/conversion_ops.h"
 #include "tandem/ops/creation_ops.h"
@@ -44,7 +45,7 @@ TANDEM_EXPORT Tensor logspace(double start, double stop, std::int64_t num = 50,
 TANDEM_EXPORT Tensor geomspace(double start, double stop, std::int64_t num = 50,
                                bool endpoint = true, DType dtype = float32);
 TANDEM_EXPORT std::vector<Tensor> meshgrid(const std::vector<Tensor>& x,
-                                           std::string_view indexing = "xy");
+                                           StringView indexing = "xy");
 TANDEM_EXPORT Tensor tri(std::int64_t n, std::int64_t m = -1, std::int64_t k = 0,
                          DType dtype = float32);
 TANDEM_EXPORT Tensor vander(const Tensor& x, std::int64_t n = -1, bool increasing = false);
@@ -90,7 +91,7 @@ TANDEM_EXPORT Tensor broadcast_to(const Tensor& x, const IntList& shape);
 /// pad_width: before and after each axis; mode "constant", "reflect" or "symmetric".
 TANDEM_EXPORT Tensor pad(const Tensor& x,
                          const std::vector<std::pair<std::int64_t, std::int64_t>>& pad_width,
-                         std::string_view mode = "constant", double constant_values = 0);
+                         StringView mode = "constant", double constant_values = 0);
 TANDEM_EXPORT Tensor diag(const Tensor& x, std::int64_t k = 0);
 TANDEM_EXPORT Tensor diagflat(const Tensor& x, std::int64_t k = 0);
 TANDEM_EXPORT Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis1 = 0,
@@ -143,7 +144,7 @@ TANDEM_EXPORT Tensor argsort(const Tensor& x, std::int64_t axis = -1);
 /// The kth smallest in its place, smaller ones before it.
 TANDEM_EXPORT Tensor argpartition(const Tensor& x, std::int64_t kth, std::int64_t axis = -1);
 TANDEM_EXPORT Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values,
-                                  std::string_view side = "left");
+                                  StringView side = "left");
 TANDEM_EXPORT Tensor digitize(const Tensor& x, const Tensor& bins);
 TANDEM_EXPORT std::pair<Tensor, Tensor> top_k(const Tensor& x, std::int64_t k, bool sorted = true);
 TANDEM_EXPORT Tensor in_top_k(const Tensor& targets, const Tensor& predictions, std::int64_t k);

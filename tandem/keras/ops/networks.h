@@ -9,6 +9,7 @@
 
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/keras/losses.h"
 #include "tandem/ops/axes.h"
 #include "tandem/ops/control_flow.h"
@@ -55,7 +56,7 @@ TANDEM_EXPORT Tensor cholesky(const Tensor& x, bool upper = false);
 TANDEM_EXPORT Tensor cholesky_inverse(const Tensor& x, bool upper = false);
 /// LU in one matrix, and the rows that were exchanged, as SciPy counts them.
 TANDEM_EXPORT std::pair<Tensor, Tensor> lu_factor(const Tensor& x);
-TANDEM_EXPORT std::pair<Tensor, Tensor> qr(const Tensor& x, std::string_view mode = "reduced");
+TANDEM_EXPORT std::pair<Tensor, Tensor> qr(const Tensor& x, StringView mode = "reduced");
 /// u, s, vᴴ.
 TANDEM_EXPORT std::vector<Tensor> svd(const Tensor& x, bool full_matrices = true);
 TANDEM_EXPORT Tensor solve_triangular(const Tensor& a, const Tensor& b, bool lower = false);
@@ -77,33 +78,31 @@ TANDEM_EXPORT ComplexParts rfft(const Tensor& x, std::optional<std::int64_t> fft
 TANDEM_EXPORT Tensor irfft(const ComplexParts& x, std::optional<std::int64_t> fft_length = {});
 TANDEM_EXPORT ComplexParts stft(const Tensor& x, std::int64_t sequence_length,
                                 std::int64_t sequence_stride, std::int64_t fft_length,
-                                std::string_view window = "hann", bool center = true);
+                                StringView window = "hann", bool center = true);
 TANDEM_EXPORT Tensor istft(const ComplexParts& x, std::int64_t sequence_length,
                            std::int64_t sequence_stride, std::int64_t fft_length,
-                           std::optional<std::int64_t> length = {},
-                           std::string_view window = "hann", bool center = true);
+                           std::optional<std::int64_t> length = {}, StringView window = "hann",
+                           bool center = true);
 
 // ---- Convolution, pooling, normalization; channels last, padding "valid" or "same". ----
 
 using nn::WindowSizes;
 TANDEM_EXPORT Tensor conv(const Tensor& inputs, const Tensor& kernel,
-                          const WindowSizes& strides = 1, std::string_view padding = "valid",
+                          const WindowSizes& strides = 1, StringView padding = "valid",
                           const WindowSizes& dilation_rate = 1);
 TANDEM_EXPORT Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
-                                    const WindowSizes& strides = 1,
-                                    std::string_view padding = "valid");
+                                    const WindowSizes& strides = 1, StringView padding = "valid");
 TANDEM_EXPORT Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel,
-                                    const WindowSizes& strides = 1,
-                                    std::string_view padding = "valid");
+                                    const WindowSizes& strides = 1, StringView padding = "valid");
 TANDEM_EXPORT Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
                                     const Tensor& pointwise_kernel, const WindowSizes& strides = 1,
-                                    std::string_view padding = "valid");
+                                    StringView padding = "valid");
 TANDEM_EXPORT Tensor max_pool(const Tensor& inputs, const WindowSizes& pool_size,
                               std::optional<WindowSizes> strides = {},
-                              std::string_view padding = "valid");
+                              StringView padding = "valid");
 TANDEM_EXPORT Tensor average_pool(const Tensor& inputs, const WindowSizes& pool_size,
                                   std::optional<WindowSizes> strides = {},
-                                  std::string_view padding = "valid");
+                                  StringView padding = "valid");
 /// Windows so wide that the result has these sizes.
 TANDEM_EXPORT Tensor adaptive_max_pool(const Tensor& inputs, const WindowSizes& output_size);
 TANDEM_EXPORT Tensor adaptive_average_pool(const Tensor& inputs, const WindowSizes& output_size);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/ops/axes.h"
 #include "tandem/ops/operand.h"
 #include "tandem/runtime/tensor.h"
@@ -43,14 +44,14 @@ TANDEM_EXPORT Tensor count_nonzero(const Tensor& x, Axes axis = {});
 TANDEM_EXPORT Tensor average(const Tensor& x, Axes axis = {}, const Tensor& weights = {});
 /// q in [0, 1]; between values method "linear", "lower", "higher", "midpoint" or "nearest".
 TANDEM_EXPORT Tensor quantile(const Tensor& x, const Tensor& q, Axes axis = {},
-                              std::string_view method = "linear", bool keepdims = false);
+                              StringView method = "linear", bool keepdims = false);
 /// q in [0, 100].
 TANDEM_EXPORT Tensor percentile(const Tensor& x, const Tensor& q, Axes axis = {},
-                                std::string_view method = "linear", bool keepdims = false);
+                                StringView method = "linear", bool keepdims = false);
 TANDEM_EXPORT Tensor nanquantile(const Tensor& x, const Tensor& q, Axes axis = {},
-                                 std::string_view method = "linear", bool keepdims = false);
+                                 StringView method = "linear", bool keepdims = false);
 TANDEM_EXPORT Tensor nanpercentile(const Tensor& x, const Tensor& q, Axes axis = {},
-                                   std::string_view method = "linear", bool keepdims = false);
+                                   StringView method = "linear", bool keepdims = false);
 /// int32; of the flattened values without an axis.
 TANDEM_EXPORT Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis = {},
                             bool keepdims = false);
@@ -69,7 +70,7 @@ TANDEM_EXPORT Tensor trapezoid(const Tensor& y, const Tensor& x = {}, double dx 
                                std::int64_t axis = -1);
 TANDEM_EXPORT std::pair<Tensor, Tensor> moments(const Tensor& x, Axes axes, bool keepdims = false);
 TANDEM_EXPORT Tensor corrcoef(const Tensor& x);
-TANDEM_EXPORT Tensor correlate(const Tensor& x1, const Tensor& x2, std::string_view mode = "valid");
+TANDEM_EXPORT Tensor correlate(const Tensor& x1, const Tensor& x2, StringView mode = "valid");
 /// The numbers of values between equal edges, and the edges.
 TANDEM_EXPORT std::pair<Tensor, Tensor> histogram(const Tensor& x, std::int64_t bins = 10);
 TANDEM_EXPORT Tensor bincount(const Tensor& x, const Tensor& weights = {},

@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/optimizer_settings.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -19,21 +20,6 @@
 
 namespace tandem::keras::optimizers {
 namespace {
-
-template <class Options>
-OptimizerSettings settings_of(const Options& o) {
-  return {.learning_rate = o.learning_rate,
-          .weight_decay = o.weight_decay,
-          .clipnorm = o.clipnorm,
-          .clipvalue = o.clipvalue,
-          .global_clipnorm = o.global_clipnorm,
-          .use_ema = o.use_ema,
-          .ema_momentum = o.ema_momentum,
-          .ema_overwrite_frequency = o.ema_overwrite_frequency,
-          .loss_scale_factor = o.loss_scale_factor,
-          .gradient_accumulation_steps = o.gradient_accumulation_steps,
-          .name = o.name};
-}
 
 class LionImpl final : public OptimizerImpl {
  public:

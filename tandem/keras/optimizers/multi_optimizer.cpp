@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/optimizer_settings.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -19,7 +20,7 @@ OptimizerMap::OptimizerMap(Optimizer default_optimizer,
                            std::map<std::string, Optimizer> optimizer_map)
     : default_(std::move(default_optimizer)), map_(std::move(optimizer_map)) {}
 
-const Optimizer& OptimizerMap::at(const std::string& name) const {
+const Optimizer& OptimizerMap::at(const String& name) const {
   if (const auto exact = map_.find(name); exact != map_.end()) return exact->second;
   const Optimizer* matching = nullptr;
   for (const auto& [pattern, optimizer] : map_) {
@@ -119,19 +120,7 @@ class MultiImpl final : public OptimizerImpl {
 class ScheduleFreeImpl final : public OptimizerImpl {
  public:
   explicit ScheduleFreeImpl(const ScheduleFreeAdamWOptions& o)
-      : OptimizerImpl("ScheduleFreeAdamW",
-                      {.learning_rate = o.learning_rate,
-                       .weight_decay = o.weight_decay,
-                       .clipnorm = o.clipnorm,
-                       .clipvalue = o.clipvalue,
-                       .global_clipnorm = o.global_clipnorm,
-                       .use_ema = o.use_ema,
-                       .ema_momentum = o.ema_momentum,
-                       .ema_overwrite_frequency = o.ema_overwrite_frequency,
-                       .loss_scale_factor = o.loss_scale_factor,
-                       .gradient_accumulation_steps = o.gradient_accumulation_steps,
-                       .name = o.name}),
-        options_(o) {
+      : OptimizerImpl("ScheduleFreeAdamW", settings_of(o)), options_(o) {
     internal::require_range("ScheduleFreeAdamW", "beta_2", o.beta_2, 0, 1);
     if (!(o.beta_1 > 0 && o.beta_1 <= 1)) {
       throw InvalidArgumentError(
@@ -173,16 +162,7 @@ class ScheduleFreeImpl final : public OptimizerImpl {
 };
 
 constexpr auto kScheduleFree = [](auto& a, auto& o) {
-  a("learning_rate", o.learning_rate);
-  a("weight_decay", o.weight_decay);
-  a("clipnorm", o.clipnorm);
-  a("global_clipnorm", o.global_clipnorm);
-  a("clipvalue", o.clipvalue);
-  a("use_ema", o.use_ema);
-  a("ema_momentum", o.ema_momentum);
-  a("ema_overwrite_frequency", o.ema_overwrite_frequency);
-  a("loss_scale_factor", o.loss_scale_factor);
-  a("gradient_accumulation_steps", o.gradient_accumulation_steps);
+  kShared(a, o);
   a("beta_1", o.beta_1);
   a("beta_2", o.beta_2);
   a("epsilon", o.epsilon);
@@ -195,7 +175,7 @@ const bool kRegistered =
 
 }  // namespace
 
-MultiOptimizer::MultiOptimizer(const OptimizerMap& map, const std::string& name)
+MultiOptimizer::MultiOptimizer(const OptimizerMap& map, const String& name)
     : Optimizer(std::make_shared<MultiImpl>(map, name)) {}
 std::vector<Optimizer> MultiOptimizer::optimizers() const {
   return static_cast<const MultiImpl&>(*impl()).inner();

@@ -9,6 +9,7 @@
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/names.h"
+#include "tandem/keras/internal/optimizer_settings.h"
 #include "tandem/keras/more_optimizers.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -21,34 +22,6 @@ namespace tandem::keras {
 namespace optimizers {
 namespace {
 
-template <class Options>
-OptimizerSettings settings_of(const Options& o) {
-  return {.learning_rate = o.learning_rate,
-          .weight_decay = o.weight_decay,
-          .clipnorm = o.clipnorm,
-          .clipvalue = o.clipvalue,
-          .global_clipnorm = o.global_clipnorm,
-          .use_ema = o.use_ema,
-          .ema_momentum = o.ema_momentum,
-          .ema_overwrite_frequency = o.ema_overwrite_frequency,
-          .loss_scale_factor = o.loss_scale_factor,
-          .gradient_accumulation_steps = o.gradient_accumulation_steps,
-          .name = o.name};
-}
-
-// What all optimizers have.
-constexpr auto kShared = [](auto& a, auto& o) {
-  a("learning_rate", o.learning_rate);
-  a("weight_decay", o.weight_decay);
-  a("clipnorm", o.clipnorm);
-  a("global_clipnorm", o.global_clipnorm);
-  a("clipvalue", o.clipvalue);
-  a("use_ema", o.use_ema);
-  a("ema_momentum", o.ema_momentum);
-  a("ema_overwrite_frequency", o.ema_overwrite_frequency);
-  a("loss_scale_factor", o.loss_scale_factor);
-  a("gradient_accumulation_steps", o.gradient_accumulation_steps);
-};
 constexpr auto kSGD = [](auto& a, auto& o) {
   kShared(a, o);
   a("momentum", o.momentum);

@@ -114,11 +114,11 @@ Layer layer_of_object(const ConfigObject& object) {
 
 }  // namespace internal
 
-Layer layer_from_config(const std::string& class_name, const Config& config) {
+Layer layer_from_config(const String& class_name, const Config& config) {
   return internal::layer_of_object({.class_name = class_name, .config = config});
 }
 
-void register_layer(const std::string& package, const std::string& class_name,
+void register_layer(const String& package, const String& class_name,
                     std::function<Layer(const Config&)> make) {
   if (internal::ClassRegistry<Layer>::instance().find(class_name)) {
     throw AlreadyExistsError(
@@ -164,7 +164,7 @@ CustomObjectScope::~CustomObjectScope() {
 
 }  // namespace utils
 
-Model model_from_json(std::string_view json) {
+Model model_from_json(StringView json) {
   const internal::SharedObjects scope(internal::SharedObjects::Use::kRead);
   const Layer layer =
       internal::layer_of_object(internal::object_from_json(json, "the model's JSON"));

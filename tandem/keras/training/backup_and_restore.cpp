@@ -24,7 +24,7 @@ void remove_backups(const std::string& folder) {
 
 }  // namespace
 
-BackupAndRestore::BackupAndRestore(std::string backup_dir, const BackupAndRestoreOptions& options)
+BackupAndRestore::BackupAndRestore(String backup_dir, const BackupAndRestoreOptions& options)
     : backup_dir_(std::move(backup_dir)), options_(options) {
   if (backup_dir_.empty())
     throw InvalidArgumentError("BackupAndRestore: Empty `backup_dir` argument passed.");

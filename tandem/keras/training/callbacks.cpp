@@ -26,7 +26,7 @@ void LearningRateScheduler::on_epoch_end(int, Logs& logs) {
   logs.set("learning_rate", model().optimizer().learning_rate());
 }
 
-CSVLogger::CSVLogger(std::string filename, const CSVLoggerOptions& options)
+CSVLogger::CSVLogger(String filename, const CSVLoggerOptions& options)
     : filename_(std::move(filename)), options_(options) {}
 
 void CSVLogger::on_train_begin() {

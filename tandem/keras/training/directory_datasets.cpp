@@ -65,7 +65,7 @@ void require_positive(const char* name, std::int64_t value) {
 
 }  // namespace
 
-TextDataset text_dataset_from_directory(const std::string& directory, const TextDatasetOptions& o) {
+TextDataset text_dataset_from_directory(const String& directory, const TextDatasetOptions& o) {
   if (o.max_length) require_positive("max_length", *o.max_length);
   return read_files({directory, common(o), kTextEndings, "text files", "('.txt',)"},
                     [length = o.max_length](const Tensor& path) {
@@ -76,8 +76,7 @@ TextDataset text_dataset_from_directory(const std::string& directory, const Text
                     });
 }
 
-AudioDataset audio_dataset_from_directory(const std::string& directory,
-                                          const AudioDatasetOptions& o) {
+AudioDataset audio_dataset_from_directory(const String& directory, const AudioDatasetOptions& o) {
   if (o.output_sequence_length)
     require_positive("output_sequence_length", *o.output_sequence_length);
   return read_files({directory, common(o), kAudioEndings, "audio files", "('.wav',)"},

@@ -39,7 +39,8 @@ std::string utils::get_file(const GetFileOptions& o) {
     throw InvalidArgumentError(
         "Please specify the \"origin\" argument (URL of the file to download).");
   }
-  const std::string name = o.fname.empty() ? std::string(fs::base_name(o.origin)) : o.fname;
+  const std::string name =
+      o.fname.empty() ? std::string(fs::base_name(o.origin)) : std::string(o.fname);
   if (name.empty() || name.find('/') != std::string::npos) {
     throw InvalidArgumentError(cat("get_file: fname must be the name of a file without folders, ",
                                    "got '", name, "'. Use cache_dir for its folder."));

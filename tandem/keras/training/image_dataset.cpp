@@ -63,12 +63,12 @@ ImageDataset make(const std::string& directory, ImageDatasetOptions o, bool shuf
 
 }  // namespace
 
-ImageDataset image_dataset_from_directory(const std::string& directory,
+ImageDataset image_dataset_from_directory(const String& directory,
                                           const ImageDatasetOptions& options) {
   return make(directory, options, true);
 }
 
-std::pair<ImageDataset, ImageDataset> image_datasets_from_directory(const std::string& directory,
+std::pair<ImageDataset, ImageDataset> image_datasets_from_directory(const String& directory,
                                                                     ImageDatasetOptions options) {
   if (!options.subset.empty() && options.subset != "both") {
     throw InvalidArgumentError(

@@ -29,7 +29,7 @@ ModelCheckpoint::ModelCheckpoint(Save save, const ModelCheckpointOptions& option
   check(options);
 }
 
-ModelCheckpoint::ModelCheckpoint(std::string filepath, const ModelCheckpointOptions& options)
+ModelCheckpoint::ModelCheckpoint(String filepath, const ModelCheckpointOptions& options)
     : MonitorCallback("ModelCheckpoint", options.monitor, options.mode, 0),
       filepath_(std::move(filepath)),
       options_(options) {

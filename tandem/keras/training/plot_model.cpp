@@ -133,7 +133,7 @@ std::string model_to_dot(const Model& model, const PlotOptions& options) {
   return dot + "}\n";
 }
 
-void plot_model(const Model& model, const std::string& to_file, const PlotOptions& options) {
+void plot_model(const Model& model, const String& to_file, const PlotOptions& options) {
   fs::AtomicFile file(to_file);
   file.append(to_file.ends_with(".dot") ? model_to_dot(model, options)
                                         : svg_of(boxes_of(model, options), options));

@@ -283,8 +283,7 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
   for (const auto& [variable, value] : changes) variable.assign(value);
 }
 
-ExportedModel Model::export_graph(const std::string& path,
-                                  const ExportGraphOptions& options) const {
+ExportedModel Model::export_graph(const String& path, const ExportGraphOptions& options) const {
   const Saving& saving = saving_for("Model::export_graph");
   const std::vector<KerasTensor> inputs = model_impl().input_tensors();
   if (inputs.empty()) {

@@ -110,9 +110,9 @@ std::tuple<Tensor, Tensor, Tensor> unpack_x_y_sample_weight(const data::Element&
   return {at(0), at(1), at(2)};
 }
 
-Tensor load_img(const std::string& path, const std::string& color_mode,
+Tensor load_img(const String& path, const String& color_mode,
                 std::optional<std::pair<std::int64_t, std::int64_t>> target_size,
-                const std::string& interpolation) {
+                const String& interpolation) {
   const std::int64_t channels = color_mode == "grayscale" ? 1 : color_mode == "rgba" ? 4 : 3;
   if (channels == 3 && color_mode != "rgb") {
     throw InvalidArgumentError(
@@ -145,7 +145,7 @@ Tensor array_to_img(const Tensor& given, bool scale) {
   return cast(x, uint8);
 }
 
-void save_img(const std::string& path, const Tensor& x, bool scale) {
+void save_img(const String& path, const Tensor& x, bool scale) {
   const Tensor image = x.dtype() == uint8 ? x : array_to_img(x, scale);
   const bool is_jpeg = path.ends_with(".jpg") || path.ends_with(".jpeg");
   io::write_file(path, is_jpeg ? image::encode_jpeg(image) : image::encode_png(image));

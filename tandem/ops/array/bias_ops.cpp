@@ -97,7 +97,7 @@ const OpRegistration kBiasAddGrad{
 
 namespace nn {
 
-Tensor bias_add(Tensor value, Tensor bias, std::string_view data_format) {
+Tensor bias_add(Tensor value, Tensor bias, StringView data_format) {
   return call1(kBiasAdd, {std::move(value), std::move(bias)}, {{"data_format", data_format}});
 }
 

@@ -41,41 +41,36 @@ std::string shape_of(const Tensor& x) { return cat(x.dtype(), x.partial_shape())
 
 }  // namespace
 
-void assert_equal(Operand x, Operand y, std::string_view message) {
+void assert_equal(Operand x, Operand y, StringView message) {
   compare(std::move(x), std::move(y), message,
           "==", [](const Tensor& a, const Tensor& b) { return equal(a, b); });
 }
-void assert_none_equal(Operand x, Operand y, std::string_view message) {
+void assert_none_equal(Operand x, Operand y, StringView message) {
   compare(std::move(x), std::move(y), message,
           "!=", [](const Tensor& a, const Tensor& b) { return not_equal(a, b); });
 }
-void assert_less(Operand x, Operand y, std::string_view message) {
+void assert_less(Operand x, Operand y, StringView message) {
   compare(std::move(x), std::move(y), message, "<",
           [](const Tensor& a, const Tensor& b) { return less(a, b); });
 }
-void assert_less_equal(Operand x, Operand y, std::string_view message) {
+void assert_less_equal(Operand x, Operand y, StringView message) {
   compare(std::move(x), std::move(y), message,
           "<=", [](const Tensor& a, const Tensor& b) { return less_equal(a, b); });
 }
-void assert_greater(Operand x, Operand y, std::string_view message) {
+void assert_greater(Operand x, Operand y, StringView message) {
   compare(std::move(x), std::move(y), message, ">",
           [](const Tensor& a, const Tensor& b) { return greater(a, b); });
 }
-void assert_greater_equal(Operand x, Operand y, std::string_view message) {
+void assert_greater_equal(Operand x, Operand y, StringView message) {
   compare(std::move(x), std::move(y), message,
           ">=", [](const Tensor& a, const Tensor& b) { return greater_equal(a, b); });
 }
-void assert_negative(const Tensor& x, std::string_view message) { assert_less(x, 0, message); }
-void assert_positive(const Tensor& x, std::string_view message) { assert_less(0, x, message); }
-void assert_non_negative(const Tensor& x, std::string_view message) {
-  assert_less_equal(0, x, message);
-}
-void assert_non_positive(const Tensor& x, std::string_view message) {
-  assert_less_equal(x, 0, message);
-}
+void assert_negative(const Tensor& x, StringView message) { assert_less(x, 0, message); }
+void assert_positive(const Tensor& x, StringView message) { assert_less(0, x, message); }
+void assert_non_negative(const Tensor& x, StringView message) { assert_less_equal(0, x, message); }
+void assert_non_positive(const Tensor& x, StringView message) { assert_less_equal(x, 0, message); }
 
-void assert_near(const Tensor& x, const Tensor& y, double rtol, double atol,
-                 std::string_view message) {
+void assert_near(const Tensor& x, const Tensor& y, double rtol, double atol, StringView message) {
   const auto tolerance = [&](double given) {
     if (given >= 0) return given;
     switch (x.dtype()) {
@@ -94,7 +89,7 @@ void assert_near(const Tensor& x, const Tensor& y, double rtol, double atol,
                     Tensor("x = "), x, Tensor("y = "), y});
 }
 
-Tensor assert_all_finite(const Tensor& x, std::string_view message) {
+Tensor assert_all_finite(const Tensor& x, StringView message) {
   return check_numerics(x, std::string(message));
 }
 
@@ -102,33 +97,33 @@ void Assert(const Tensor& condition, const std::vector<Tensor>& data, std::int64
   assert_true(condition, data, summarize);
 }
 
-void assert_rank(const Tensor& x, int rank, std::string_view message) {
+void assert_rank(const Tensor& x, int rank, StringView message) {
   if (x.rank() >= 0 && x.rank() != rank) {
     refuse(message, cat("The tensor must have rank ", rank, ". Received rank ", x.rank(), ": ",
                         shape_of(x), "."));
   }
 }
-void assert_rank_at_least(const Tensor& x, int rank, std::string_view message) {
+void assert_rank_at_least(const Tensor& x, int rank, StringView message) {
   if (x.rank() >= 0 && x.rank() < rank) {
     refuse(message, cat("The tensor must have rank at least ", rank, ". Received rank ", x.rank(),
                         ": ", shape_of(x), "."));
   }
 }
-void assert_rank_in(const Tensor& x, const std::vector<int>& ranks, std::string_view message) {
+void assert_rank_in(const Tensor& x, const std::vector<int>& ranks, StringView message) {
   if (x.rank() < 0 || std::find(ranks.begin(), ranks.end(), x.rank()) != ranks.end()) return;
   std::string list;
   for (const int rank : ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
   refuse(message, cat("The tensor must have a rank in (", list, "). Received rank ", x.rank(), ": ",
                       shape_of(x), "."));
 }
-void assert_scalar(const Tensor& x, std::string_view message) {
+void assert_scalar(const Tensor& x, StringView message) {
   if (x.rank() > 0) refuse(message, cat("Expected a scalar, got ", shape_of(x), "."));
 }
-void assert_type(const Tensor& x, DType dtype, std::string_view message) {
+void assert_type(const Tensor& x, DType dtype, StringView message) {
   if (x.dtype() != dtype)
     refuse(message, cat("The tensor must be of type ", dtype, ", got ", shape_of(x), "."));
 }
-void assert_integer(const Tensor& x, std::string_view message) {
+void assert_integer(const Tensor& x, StringView message) {
   if (!is_integer(x.dtype()))
     refuse(message, cat("Expected \"x\" to be integer type. Found: ", x.dtype(), "."));
 }
@@ -148,7 +143,7 @@ DType assert_same_float_dtype(const std::vector<Tensor>& tensors) {
 }
 
 void assert_shapes(const std::vector<std::pair<Tensor, std::vector<SizeSymbol>>>& shapes,
-                   std::string_view message) {
+                   StringView message) {
   std::map<std::string, std::int64_t> known;
   for (const auto& [x, symbols] : shapes) {
     if (x.rank() < 0) continue;

@@ -16,7 +16,7 @@
 
 namespace tandem {
 
-std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, std::string_view indexing) {
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, StringView indexing) {
   if (indexing != "xy" && indexing != "ij") {
     throw InvalidArgumentError(
         cat("td::meshgrid: indexing is \"xy\" or \"ij\", not '", indexing, "'."));

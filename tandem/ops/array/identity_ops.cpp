@@ -208,7 +208,7 @@ std::vector<Tensor> identity_n(const std::vector<Tensor>& inputs) {
 
 Tensor stop_gradient(Tensor input) { return call1(kStopGradient, {std::move(input)}); }
 
-Tensor prevent_gradient(Tensor input, const std::string& message) {
+Tensor prevent_gradient(Tensor input, const String& message) {
   return call1(kPreventGradient, {std::move(input)}, {{"message", message}});
 }
 
@@ -216,7 +216,7 @@ Tensor ensure_shape(Tensor x, const PartialShape& shape) {
   return call1(kEnsureShape, {std::move(x)}, {{"shape", shape}});
 }
 
-Tensor check_numerics(Tensor tensor, const std::string& message) {
+Tensor check_numerics(Tensor tensor, const String& message) {
   return call1(kCheckNumerics, {std::move(tensor)}, {{"message", message}});
 }
 

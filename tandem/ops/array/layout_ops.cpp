@@ -428,12 +428,12 @@ Tensor batch_to_space_nd(Tensor input, const IntList& block_shape, Tensor crops)
   return call1(kBatchToSpaceND, {std::move(input), block_shape.tensor(), std::move(crops)});
 }
 
-Tensor nn::space_to_depth(Tensor input, std::int64_t block_size, const std::string& data_format) {
+Tensor nn::space_to_depth(Tensor input, std::int64_t block_size, const String& data_format) {
   return call1(kSpaceToDepth, {std::move(input)},
                {{"block_size", block_size}, {"data_format", data_format}});
 }
 
-Tensor nn::depth_to_space(Tensor input, std::int64_t block_size, const std::string& data_format) {
+Tensor nn::depth_to_space(Tensor input, std::int64_t block_size, const String& data_format) {
   return call1(kDepthToSpace, {std::move(input)},
                {{"block_size", block_size}, {"data_format", data_format}});
 }

@@ -235,25 +235,25 @@ AttrMap pool_attrs(const Size3D& ksize, const Size3D& strides, std::string_view 
 
 }  // namespace
 
-Tensor conv3d(Tensor input, Tensor filters, const Size3D& strides, std::string_view padding,
+Tensor conv3d(Tensor input, Tensor filters, const Size3D& strides, StringView padding,
               const Volume3DOptions& options) {
   return call1(kConv, {std::move(input), std::move(filters)},
                conv_attrs(strides, padding, options));
 }
 
 Tensor conv3d_transpose(Tensor input, Tensor filters, Tensor output_shape, const Size3D& strides,
-                        std::string_view padding, const Volume3DOptions& options) {
+                        StringView padding, const Volume3DOptions& options) {
   return call1(kConvInput, {std::move(output_shape), std::move(filters), std::move(input)},
                conv_attrs(strides, padding, options));
 }
 
-Tensor max_pool3d(Tensor input, const Size3D& ksize, const Size3D& strides,
-                  std::string_view padding, std::string_view data_format) {
+Tensor max_pool3d(Tensor input, const Size3D& ksize, const Size3D& strides, StringView padding,
+                  StringView data_format) {
   return call1(kMaxPool, {std::move(input)}, pool_attrs(ksize, strides, padding, data_format));
 }
 
-Tensor avg_pool3d(Tensor input, const Size3D& ksize, const Size3D& strides,
-                  std::string_view padding, std::string_view data_format) {
+Tensor avg_pool3d(Tensor input, const Size3D& ksize, const Size3D& strides, StringView padding,
+                  StringView data_format) {
   return call1(kAvgPool, {std::move(input)}, pool_attrs(ksize, strides, padding, data_format));
 }
 

@@ -48,8 +48,8 @@ Size3D three(const std::vector<std::int64_t>& s) { return {s[0], s[1], s[2]}; }
 
 }  // namespace
 
-Tensor conv1d(const Tensor& input, const Tensor& filters, std::int64_t stride,
-              std::string_view padding, std::string_view data_format, std::int64_t dilations) {
+Tensor conv1d(const Tensor& input, const Tensor& filters, std::int64_t stride, StringView padding,
+              StringView data_format, std::int64_t dilations) {
   const std::string format = to_2d(data_format);
   const int axis = height_axis(format);
   return squeeze(conv2d(expand_dims(input, axis), expand_dims(filters, 0), Size2D(1, stride),
@@ -59,8 +59,7 @@ Tensor conv1d(const Tensor& input, const Tensor& filters, std::int64_t stride,
 }
 
 Tensor conv1d_transpose(const Tensor& input, const Tensor& filters, const IntList& output_shape,
-                        std::int64_t strides, std::string_view padding,
-                        std::string_view data_format) {
+                        std::int64_t strides, StringView padding, StringView data_format) {
   const std::string format = to_2d(data_format);
   const int axis = height_axis(format);
   const Tensor sizes = output_shape.tensor(int32);
@@ -72,7 +71,7 @@ Tensor conv1d_transpose(const Tensor& input, const Tensor& filters, const IntLis
 }
 
 Tensor convolution(const Tensor& input, const Tensor& filters, const WindowSizes& strides,
-                   std::string_view padding, const WindowSizes& dilations) {
+                   StringView padding, const WindowSizes& dilations) {
   const std::size_t axes = spatial_axes(input, "convolution");
   const auto s = strides.of(axes), d = dilations.of(axes);
   if (axes == 1) return conv1d(input, filters, s[0], padding, "NWC", d[0]);
@@ -84,7 +83,7 @@ Tensor convolution(const Tensor& input, const Tensor& filters, const WindowSizes
 }
 
 Tensor conv_transpose(const Tensor& input, const Tensor& filters, const IntList& output_shape,
-                      const WindowSizes& strides, std::string_view padding) {
+                      const WindowSizes& strides, StringView padding) {
   const std::size_t axes = spatial_axes(input, "conv_transpose");
   const auto s = strides.of(axes);
   if (axes == 1) return conv1d_transpose(input, filters, output_shape, s[0], padding);
@@ -97,13 +96,12 @@ Tensor conv_transpose(const Tensor& input, const Tensor& filters, const IntList&
 }
 
 Tensor atrous_conv2d(const Tensor& value, const Tensor& filters, std::int64_t rate,
-                     std::string_view padding) {
+                     StringView padding) {
   return conv2d(value, filters, 1, Padding(std::string(padding)), {.dilations = rate});
 }
 
 Tensor atrous_conv2d_transpose(const Tensor& value, const Tensor& filters,
-                               const IntList& output_shape, std::int64_t rate,
-                               std::string_view padding) {
+                               const IntList& output_shape, std::int64_t rate, StringView padding) {
   return raw_op("Conv2DBackpropInput", {output_shape.tensor(int32), filters, value},
                 {{"strides", std::vector<std::int64_t>{1, 1, 1, 1}},
                  {"padding", std::string(padding)},
@@ -112,8 +110,8 @@ Tensor atrous_conv2d_transpose(const Tensor& value, const Tensor& filters,
 
 Tensor depthwise_conv2d_backprop_input(const IntList& input_sizes, const Tensor& filter,
                                        const Tensor& out_backprop,
-                                       const std::vector<std::int64_t>& strides,
-                                       std::string_view padding, std::string_view data_format,
+                                       const std::vector<std::int64_t>& strides, StringView padding,
+                                       StringView data_format,
                                        const std::vector<std::int64_t>& dilations) {
   return raw_op("DepthwiseConv2dNativeBackpropInput",
                 {input_sizes.tensor(int32), filter, out_backprop},
@@ -125,7 +123,7 @@ Tensor depthwise_conv2d_backprop_input(const IntList& input_sizes, const Tensor&
 Tensor depthwise_conv2d_backprop_filter(const Tensor& input, const IntList& filter_sizes,
                                         const Tensor& out_backprop,
                                         const std::vector<std::int64_t>& strides,
-                                        std::string_view padding, std::string_view data_format,
+                                        StringView padding, StringView data_format,
                                         const std::vector<std::int64_t>& dilations) {
   return raw_op("DepthwiseConv2dNativeBackpropFilter",
                 {input, filter_sizes.tensor(int32), out_backprop},
@@ -160,23 +158,23 @@ Tensor pool_any(const Tensor& input, const WindowSizes& ksize, const WindowSizes
 }  // namespace
 
 Tensor max_pool(const Tensor& input, const WindowSizes& ksize, const WindowSizes& strides,
-                std::string_view padding) {
+                StringView padding) {
   return pool_any(input, ksize, strides, padding, true, "max_pool");
 }
 Tensor avg_pool(const Tensor& input, const WindowSizes& ksize, const WindowSizes& strides,
-                std::string_view padding) {
+                StringView padding) {
   return pool_any(input, ksize, strides, padding, false, "avg_pool");
 }
 Tensor max_pool1d(const Tensor& input, std::int64_t ksize, std::int64_t strides,
-                  std::string_view padding) {
+                  StringView padding) {
   return max_pool(input, ksize, strides, padding);
 }
 Tensor avg_pool1d(const Tensor& input, std::int64_t ksize, std::int64_t strides,
-                  std::string_view padding) {
+                  StringView padding) {
   return avg_pool(input, ksize, strides, padding);
 }
-Tensor pool(const Tensor& input, const WindowSizes& window_shape, std::string_view pooling_type,
-            const WindowSizes& strides, std::string_view padding) {
+Tensor pool(const Tensor& input, const WindowSizes& window_shape, StringView pooling_type,
+            const WindowSizes& strides, StringView padding) {
   if (pooling_type != "MAX" && pooling_type != "AVG") {
     throw InvalidArgumentError(
         cat("td::nn::pool: pooling_type is \"MAX\" or \"AVG\", not '", pooling_type, "'."));
@@ -185,7 +183,7 @@ Tensor pool(const Tensor& input, const WindowSizes& window_shape, std::string_vi
 }
 
 std::pair<Tensor, Tensor> max_pool_with_argmax(const Tensor& input, Size2D ksize, Size2D strides,
-                                               std::string_view padding, DType output_dtype,
+                                               StringView padding, DType output_dtype,
                                                bool include_batch_in_index) {
   auto out = raw_op("MaxPoolWithArgmax", {input},
                     {{"ksize", std::vector<std::int64_t>{1, ksize.height, ksize.width, 1}},
@@ -225,13 +223,13 @@ FractionalPool fractional_avg_pool(const Tensor& value, const std::vector<float>
 }
 
 Tensor dilation2d(const Tensor& input, const Tensor& filters,
-                  const std::vector<std::int64_t>& strides, std::string_view padding,
+                  const std::vector<std::int64_t>& strides, StringView padding,
                   const std::vector<std::int64_t>& dilations) {
   return raw_op("Dilation2D", {input, filters},
                 {{"strides", strides}, {"rates", dilations}, {"padding", std::string(padding)}})[0];
 }
 Tensor erosion2d(const Tensor& value, const Tensor& filters,
-                 const std::vector<std::int64_t>& strides, std::string_view padding,
+                 const std::vector<std::int64_t>& strides, StringView padding,
                  const std::vector<std::int64_t>& dilations) {
   return -dilation2d(-value, reverse(filters, {0, 1}), strides, padding, dilations);
 }

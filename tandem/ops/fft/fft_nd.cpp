@@ -110,20 +110,19 @@ Tensor complex_axes(Tensor x, const Plan& plan, std::size_t count, Tensor (*tran
 
 }  // namespace
 
-Tensor fftnd(const Tensor& input, const IntList& fft_length, const IntList& axes,
-             std::string_view norm) {
+Tensor fftnd(const Tensor& input, const IntList& fft_length, const IntList& axes, StringView norm) {
   const Plan plan = plan_of("fftnd", input, fft_length, axes, norm, false, false);
   return scaled(complex_axes(input, plan, plan.axes.size(), fft), plan.scale);
 }
 
 Tensor ifftnd(const Tensor& input, const IntList& fft_length, const IntList& axes,
-              std::string_view norm) {
+              StringView norm) {
   const Plan plan = plan_of("ifftnd", input, fft_length, axes, norm, true, false);
   return scaled(complex_axes(input, plan, plan.axes.size(), ifft), plan.scale);
 }
 
 Tensor rfftnd(const Tensor& input, const IntList& fft_length, const IntList& axes,
-              std::string_view norm) {
+              StringView norm) {
   const Plan plan = plan_of("rfftnd", input, fft_length, axes, norm, false, false);
   const Tensor half = along(input, plan.axes.back(),
                             [&](const Tensor& t) { return rfft(t, {plan.lengths.back()}); });
@@ -131,7 +130,7 @@ Tensor rfftnd(const Tensor& input, const IntList& fft_length, const IntList& axe
 }
 
 Tensor irfftnd(const Tensor& input, const IntList& fft_length, const IntList& axes,
-               std::string_view norm) {
+               StringView norm) {
   const Plan plan = plan_of("irfftnd", input, fft_length, axes, norm, true, true);
   const Tensor half = complex_axes(input, plan, plan.axes.size() - 1, ifft);
   return scaled(along(half, plan.axes.back(),

@@ -220,7 +220,7 @@ Tensor mdct_window(const Window& given, std::int64_t length, DType dtype) {
 }  // namespace
 
 Tensor mdct(const Tensor& signals, std::int64_t frame_length, const Window& window_fn,
-            std::string_view norm, bool pad_end) {
+            StringView norm, bool pad_end) {
   require_positive("mdct", "frame_length", frame_length);
   if (frame_length % 4 != 0) {
     throw InvalidArgumentError(
@@ -238,7 +238,7 @@ Tensor mdct(const Tensor& signals, std::int64_t frame_length, const Window& wind
   return dct(concat({first, second}, -1), 4, {}, norm);
 }
 
-Tensor inverse_mdct(const Tensor& mdcts, const Window& window_fn, std::string_view norm) {
+Tensor inverse_mdct(const Tensor& mdcts, const Window& window_fn, StringView norm) {
   const std::int64_t half = known_length(mdcts, -1, "inverse_mdct");
   Tensor y = idct(mdcts, 4, norm);
   if (norm != "ortho") y = y * (0.5 / static_cast<double>(half));
@@ -264,7 +264,7 @@ void check_dct(int type, std::string_view norm) {
 
 }  // namespace
 
-Tensor dct(const Tensor& given, int type, std::optional<std::int64_t> n, std::string_view norm) {
+Tensor dct(const Tensor& given, int type, std::optional<std::int64_t> n, StringView norm) {
   check_dct(type, norm);
   Tensor input = n ? fitted(given, *n) : given;
   const std::int64_t length = known_length(input, -1, "dct");
@@ -306,7 +306,7 @@ Tensor dct(const Tensor& given, int type, std::optional<std::int64_t> n, std::st
   return ortho ? y * std::sqrt(0.5 / size) : y;
 }
 
-Tensor idct(const Tensor& input, int type, std::string_view norm) {
+Tensor idct(const Tensor& input, int type, StringView norm) {
   check_dct(type, norm);
   const int inverse = type == 2 ? 3 : type == 3 ? 2 : type;
   return dct(input, inverse, {}, norm);

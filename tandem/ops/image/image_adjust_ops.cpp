@@ -93,7 +93,7 @@ Tensor adjust_gamma(Tensor image, Tensor gamma, Tensor gain) {
                              true);
 }
 
-Tensor adjust_jpeg_quality(Tensor image, Tensor jpeg_quality, std::string_view dct_method) {
+Tensor adjust_jpeg_quality(Tensor image, Tensor jpeg_quality, StringView dct_method) {
   const DType dtype = image.dtype();
   const std::int64_t channels = image.rank() == 3 ? image.dim(2) : -1;
   const Tensor bytes = encode_jpeg_variable_quality(

@@ -262,7 +262,7 @@ const OpRegistration kDrawV2{{.name = "DrawBoundingBoxesV2",
 namespace image {
 
 Tensor crop_and_resize(Tensor image, Tensor boxes, Tensor box_indices, Tensor crop_size,
-                       std::string_view method, float extrapolation_value) {
+                       StringView method, float extrapolation_value) {
   return call1(kCrop,
                {std::move(image), std::move(boxes), std::move(box_indices), std::move(crop_size)},
                {{"method", method}, {"extrapolation_value", extrapolation_value}});

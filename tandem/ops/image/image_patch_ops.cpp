@@ -171,7 +171,7 @@ namespace image {
 
 Tensor extract_patches(Tensor images, const std::vector<std::int64_t>& sizes,
                        const std::vector<std::int64_t>& strides,
-                       const std::vector<std::int64_t>& rates, std::string_view padding) {
+                       const std::vector<std::int64_t>& rates, StringView padding) {
   return call1(kPatches, {std::move(images)},
                {{"ksizes", sizes}, {"strides", strides}, {"rates", rates}, {"padding", padding}});
 }

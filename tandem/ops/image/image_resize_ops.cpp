@@ -169,7 +169,7 @@ Tensor resize_area(Tensor images, Tensor size, bool align_corners) {
   return call1(kArea, {std::move(images), std::move(size)}, {{"align_corners", align_corners}});
 }
 Tensor scale_and_translate(Tensor images, Tensor size, Tensor scale, Tensor translation,
-                           std::string_view kernel_type, bool antialias) {
+                           StringView kernel_type, bool antialias) {
   return call1(kTranslate,
                {std::move(images), std::move(size), std::move(scale), std::move(translation)},
                {{"kernel_type", kernel_type}, {"antialias", antialias}});

@@ -162,7 +162,7 @@ std::string implied_result(const EinsumEquation& equation) {
 
 }  // namespace
 
-Tensor einsum(std::string_view text, std::span<const Tensor> inputs) {
+Tensor einsum(StringView text, std::span<const Tensor> inputs) {
   EinsumEquation equation = EinsumEquation::parse(text);
   if (inputs.empty() || equation.operands.size() != inputs.size()) {
     throw InvalidArgumentError(cat("einsum: the equation '", text, "' is for ",
@@ -189,7 +189,7 @@ Tensor einsum(std::string_view text, std::span<const Tensor> inputs) {
   return run({labels, equation.operands.back()}, equation.result, {product, inputs.back()});
 }
 
-Tensor einsum(std::string_view equation, std::initializer_list<Tensor> inputs) {
+Tensor einsum(StringView equation, std::initializer_list<Tensor> inputs) {
   return einsum(equation, std::span<const Tensor>(inputs.begin(), inputs.size()));
 }
 

@@ -104,7 +104,7 @@ Tensor int_of(const Tensor& x) { return x.dtype() == int64 ? cast(x, int32) : x;
 }  // namespace
 
 Tensor embedding_lookup_sparse(const Tensor& params, const sparse::SparseTensor& sp_ids,
-                               const sparse::SparseTensor& sp_weights, std::string_view combiner) {
+                               const sparse::SparseTensor& sp_weights, StringView combiner) {
   if (combiner != "mean" && combiner != "sum" && combiner != "sqrtn") {
     throw InvalidArgumentError(
         cat("td::nn::embedding_lookup_sparse: combiner must be one of 'mean', 'sqrtn' or 'sum', "
@@ -126,8 +126,7 @@ Tensor embedding_lookup_sparse(const Tensor& params, const sparse::SparseTensor&
 }
 
 Tensor safe_embedding_lookup_sparse(const Tensor& params, const sparse::SparseTensor& sp_ids,
-                                    const sparse::SparseTensor& sp_weights,
-                                    std::string_view combiner,
+                                    const sparse::SparseTensor& sp_weights, StringView combiner,
                                     std::optional<std::int64_t> default_id) {
   // Ids below 0, and weights that are not above it, do not count.
   Tensor valid = sp_ids.values >= 0;

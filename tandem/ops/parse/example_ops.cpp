@@ -110,7 +110,7 @@ const OpRegistration kParseSingle{
 
 namespace io {
 
-const Tensor& ParsedExamples::operator[](const std::string& key) const {
+const Tensor& ParsedExamples::operator[](const String& key) const {
   const auto found = dense.find(key);
   if (found == dense.end()) {
     throw NotFoundError(cat("There is no dense feature '", key,

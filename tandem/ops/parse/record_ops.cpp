@@ -55,7 +55,7 @@ std::vector<Tensor> decode_csv(Tensor records, const std::vector<Tensor>& record
                {"select_cols", options.select_cols}});
 }
 
-Tensor decode_compressed(Tensor bytes, std::string_view compression_type) {
+Tensor decode_compressed(Tensor bytes, StringView compression_type) {
   return call1(kCompressed, {std::move(bytes)}, {{"compression_type", compression_type}});
 }
 

@@ -104,7 +104,7 @@ void take_steps(const StepsRequest& steps, const std::vector<Tensor>& out, std::
 
 namespace io {
 
-const Tensor& ParsedFeatureLists::operator[](const std::string& key) const {
+const Tensor& ParsedFeatureLists::operator[](const String& key) const {
   const auto found = dense.find(key);
   if (found == dense.end()) {
     throw NotFoundError(cat("There is no dense feature list '", key,

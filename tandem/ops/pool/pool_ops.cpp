@@ -263,12 +263,12 @@ AttrMap pool_attrs(nn::Size2D ksize, nn::Size2D strides, const nn::Padding& padd
 namespace nn {
 
 Tensor max_pool2d(Tensor input, Size2D ksize, Size2D strides, const Padding& padding,
-                  std::string_view data_format) {
+                  StringView data_format) {
   return call1(kMaxPool, {std::move(input)}, pool_attrs(ksize, strides, padding, data_format));
 }
 
 Tensor avg_pool2d(Tensor input, Size2D ksize, Size2D strides, const Padding& padding,
-                  std::string_view data_format) {
+                  StringView data_format) {
   if (!padding.counts.empty()) {
     throw InvalidArgumentError(
         "td::nn::avg_pool2d: the padding must be \"SAME\" or \"VALID\"; pad the images with "

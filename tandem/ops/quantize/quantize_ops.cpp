@@ -62,7 +62,7 @@ const OpRegistration kDequantize{
 namespace quantization {
 
 Quantized quantize(Tensor input, Tensor min_range, Tensor max_range, DType dtype,
-                   const QuantizationMode& mode, const std::string& round_mode,
+                   const QuantizationMode& mode, const String& round_mode,
                    float ensure_minimum_range) {
   auto out = call(kQuantize, {std::move(input), std::move(min_range), std::move(max_range)},
                   {{"T", dtype},

@@ -61,11 +61,11 @@ Sorted sorted(const Tensor& values, std::int64_t axis, std::string_view directio
 
 }  // namespace
 
-Tensor sort(const Tensor& values, std::int64_t axis, std::string_view direction) {
+Tensor sort(const Tensor& values, std::int64_t axis, StringView direction) {
   return sorted(values, axis, direction, "td::sort").values;
 }
 
-Tensor argsort(const Tensor& values, std::int64_t axis, std::string_view direction, bool) {
+Tensor argsort(const Tensor& values, std::int64_t axis, StringView direction, bool) {
   return sorted(values, axis, direction, "td::argsort").indices;
 }
 

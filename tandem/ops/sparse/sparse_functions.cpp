@@ -187,7 +187,7 @@ SparseTensor crossed(const std::vector<SparseTensor>& inputs, const char* op,
 
 }  // namespace
 
-SparseTensor cross(const std::vector<SparseTensor>& inputs, std::string_view separator) {
+SparseTensor cross(const std::vector<SparseTensor>& inputs, StringView separator) {
   return crossed(inputs, "SparseCrossV2", {Tensor(std::string(separator))}, {});
 }
 SparseTensor cross_hashed(const std::vector<SparseTensor>& inputs, std::int64_t num_buckets,

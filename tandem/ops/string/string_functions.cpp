@@ -54,14 +54,14 @@ RaggedTensor bytes_split(const Tensor& input) {
   return under_axes(RaggedTensor::from_row_splits(bytes, places.row_splits(), false), input);
 }
 
-RaggedTensor unicode_decode(const Tensor& input, std::string_view encoding,
+RaggedTensor unicode_decode(const Tensor& input, StringView encoding,
                             const DecodeOptions& options) {
   auto out = raw_op("UnicodeDecode", {flat(input)}, decoding(encoding, options));
   return under_axes(RaggedTensor::from_row_splits(out[1], out[0], false), input);
 }
 
 std::pair<RaggedTensor, RaggedTensor> unicode_decode_with_offsets(const Tensor& input,
-                                                                  std::string_view encoding,
+                                                                  StringView encoding,
                                                                   const DecodeOptions& options) {
   auto out = raw_op("UnicodeDecodeWithOffsets", {flat(input)}, decoding(encoding, options));
   return {under_axes(RaggedTensor::from_row_splits(out[1], out[0], false), input),
@@ -86,26 +86,25 @@ std::string_view output_of(std::string_view encoding) {
 
 }  // namespace
 
-RaggedTensor unicode_split(const Tensor& input, std::string_view encoding,
-                           const DecodeOptions& options) {
+RaggedTensor unicode_split(const Tensor& input, StringView encoding, const DecodeOptions& options) {
   return encoded_alone(unicode_decode(input, encoding, options), output_of(encoding));
 }
 std::pair<RaggedTensor, RaggedTensor> unicode_split_with_offsets(const Tensor& input,
-                                                                 std::string_view encoding,
+                                                                 StringView encoding,
                                                                  const DecodeOptions& options) {
   auto [characters, offsets] = unicode_decode_with_offsets(input, encoding, options);
   return {encoded_alone(characters, output_of(encoding)), offsets};
 }
 
-Tensor unicode_encode(const RaggedTensor& input, std::string_view output_encoding,
-                      std::string_view errors, std::int64_t replacement_char) {
+Tensor unicode_encode(const RaggedTensor& input, StringView output_encoding, StringView errors,
+                      std::int64_t replacement_char) {
   return raw_op("UnicodeEncode", {input.flat_values(), input.nested_row_splits().back()},
                 {{"output_encoding", std::string(output_encoding)},
                  {"errors", std::string(errors)},
                  {"replacement_char", replacement_char}})[0];
 }
-Tensor unicode_encode(const Tensor& input, std::string_view output_encoding,
-                      std::string_view errors, std::int64_t replacement_char) {
+Tensor unicode_encode(const Tensor& input, StringView output_encoding, StringView errors,
+                      std::int64_t replacement_char) {
   if (input.rank() == 1) {
     const Tensor row = expand_dims(input, 0);
     return squeeze(unicode_encode(row, output_encoding, errors, replacement_char), {0});
@@ -113,8 +112,8 @@ Tensor unicode_encode(const Tensor& input, std::string_view output_encoding,
   return unicode_encode(RaggedTensor::from_tensor(input), output_encoding, errors,
                         replacement_char);
 }
-Tensor unicode_transcode(const Tensor& input, std::string_view input_encoding,
-                         std::string_view output_encoding, const DecodeOptions& options) {
+Tensor unicode_transcode(const Tensor& input, StringView input_encoding, StringView output_encoding,
+                         const DecodeOptions& options) {
   AttrMap attrs = decoding(input_encoding, options);
   attrs.set("output_encoding", std::string(output_encoding));
   return raw_op("UnicodeTranscode", {input}, attrs)[0];

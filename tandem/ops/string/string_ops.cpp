@@ -370,7 +370,7 @@ const char* unit_name(strings::Unit unit) {
 
 namespace strings {
 
-Tensor join(const std::vector<Tensor>& inputs, std::string_view separator) {
+Tensor join(const std::vector<Tensor>& inputs, StringView separator) {
   return call1(kJoin, inputs, {{"separator", separator}});
 }
 
@@ -388,11 +388,11 @@ Tensor length(Tensor input, Unit unit) {
   return call1(kLength, {std::move(input)}, {{"unit", unit_name(unit)}});
 }
 
-Tensor lower(Tensor input, std::string_view encoding) {
+Tensor lower(Tensor input, StringView encoding) {
   return call1(kLower, {std::move(input)}, {{"encoding", encoding}});
 }
 
-Tensor upper(Tensor input, std::string_view encoding) {
+Tensor upper(Tensor input, StringView encoding) {
   return call1(kUpper, {std::move(input)}, {{"encoding", encoding}});
 }
 
@@ -411,8 +411,8 @@ Tensor to_number(Tensor input, DType out_type) {
   return call1(kToNumber, {std::move(input)}, {{"out_type", out_type}});
 }
 
-Tensor format(std::string_view text, const std::vector<Tensor>& inputs,
-              std::string_view placeholder, std::int64_t summarize) {
+Tensor format(StringView text, const std::vector<Tensor>& inputs, StringView placeholder,
+              std::int64_t summarize) {
   return call1(kFormat, inputs,
                {{"template", text}, {"placeholder", placeholder}, {"summarize", summarize}});
 }
@@ -439,13 +439,13 @@ Tensor to_hash_bucket(Tensor input, std::int64_t num_buckets) {
   return call1(kHash, {std::move(input)}, {{"num_buckets", num_buckets}});
 }
 
-Tensor reduce_join(Tensor input, Tensor axis, bool keep_dims, std::string_view separator) {
+Tensor reduce_join(Tensor input, Tensor axis, bool keep_dims, StringView separator) {
   return call1(kReduceJoin, {std::move(input), std::move(axis)},
                {{"keep_dims", keep_dims}, {"separator", separator}});
 }
 
 Tensor unsorted_segment_join(Tensor input, Tensor segment_ids, Tensor num_segments,
-                             std::string_view separator) {
+                             StringView separator) {
   return call1(kSegmentJoin, {std::move(input), std::move(segment_ids), std::move(num_segments)},
                {{"separator", separator}});
 }

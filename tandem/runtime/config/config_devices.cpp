@@ -109,7 +109,7 @@ DeviceArgument::DeviceArgument(std::string name)
 DeviceArguments::DeviceArguments(const std::vector<PhysicalDevice>& devices)
     : devices_(devices.begin(), devices.end()) {}
 
-std::vector<PhysicalDevice> list_physical_devices(std::string_view type) {
+std::vector<PhysicalDevice> list_physical_devices(StringView type) {
   std::vector<PhysicalDevice> found;
   for (const Entry& entry : devices_now().inventory->devices()) {
     if (type.empty() || same_type(entry.device.device_type, type)) found.push_back(entry.device);
@@ -117,7 +117,7 @@ std::vector<PhysicalDevice> list_physical_devices(std::string_view type) {
   return found;
 }
 
-std::vector<LogicalDevice> list_logical_devices(std::string_view type) {
+std::vector<LogicalDevice> list_logical_devices(StringView type) {
   std::vector<LogicalDevice> found;
   const Runtime& runtime = Runtime::current();
   for (const auto& device : runtime.devices()) {
@@ -130,7 +130,7 @@ std::vector<LogicalDevice> list_logical_devices(std::string_view type) {
   return found;
 }
 
-void set_visible_devices(const DeviceArguments& devices, std::string_view type) {
+void set_visible_devices(const DeviceArguments& devices, StringView type) {
   configure("set_visible_devices", "Visible devices cannot be modified after being initialized.",
             [&](DeviceConfig& config, const Devices& now) {
               std::set<std::string> wanted;
@@ -154,7 +154,7 @@ void set_visible_devices(const DeviceArguments& devices, std::string_view type) 
             });
 }
 
-std::vector<PhysicalDevice> get_visible_devices(std::string_view type) {
+std::vector<PhysicalDevice> get_visible_devices(StringView type) {
   const Devices now = devices_now();
   std::vector<PhysicalDevice> found;
   for (const Entry& entry : now.inventory->devices()) {
@@ -253,14 +253,14 @@ void check_not_lost(const char* call, const Device& device) {
 
 }  // namespace
 
-MemoryInfo get_memory_info(std::string_view device) {
+MemoryInfo get_memory_info(StringView device) {
   Device& found = logical_device(device);
   check_not_lost("get_memory_info", found);
   settle(found);
   const MemoryStats stats = found.allocator().stats();
   return {.current = stats.current, .peak = stats.peak};
 }
-void reset_memory_stats(std::string_view device) {
+void reset_memory_stats(StringView device) {
   Device& found = logical_device(device);
   check_not_lost("reset_memory_stats", found);
   settle(found);
@@ -281,7 +281,7 @@ std::map<std::string, std::string> get_device_details(const DeviceArgument& devi
   return details;
 }
 
-void emulate(const std::string& specs) {
+void emulate(const String& specs) {
   configure("emulate", "Emulated devices cannot be modified after being initialized.",
             [&](DeviceConfig& config, const Devices&) {
               config.emulate = {specs};
@@ -289,7 +289,7 @@ void emulate(const std::string& specs) {
             });
 }
 
-void load_plugin(const std::string& path) {
+void load_plugin(const String& path) {
   configure("load_plugin", "Plugins cannot be loaded after being initialized.",
             [&](DeviceConfig& config, const Devices& now) {
               const auto& loaded = now.config.plugins;

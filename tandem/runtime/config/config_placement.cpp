@@ -28,7 +28,7 @@ bool get_synchronous_execution() {
   return devices_now().config.synchronous.value_or(false);
 }
 
-void set_placement_policy(std::string_view policy) {
+void set_placement_policy(StringView policy) {
   if (policy != "greedy" && policy != "cost") {
     throw InvalidArgumentError(
         cat("The placement policy must be \"greedy\" or \"cost\" but is \"", policy, "\"."));
@@ -45,7 +45,7 @@ std::string get_placement_policy() {
   return policy == PlacementPolicy::kCost ? "cost" : "greedy";
 }
 
-void set_placement_profile(const std::string& path) {
+void set_placement_profile(const String& path) {
   if (!path.empty()) {
     try {
       CostProfile::load(path);

@@ -83,12 +83,11 @@ std::vector<Tensor> call(const OpRegistration& op, std::initializer_list<Tensor>
   return call(op, std::span<const Tensor>(inputs.begin(), inputs.size()), attrs);
 }
 
-std::vector<Tensor> raw_op(std::string_view name, std::span<const Tensor> inputs,
-                           const AttrMap& attrs) {
+std::vector<Tensor> raw_op(StringView name, std::span<const Tensor> inputs, const AttrMap& attrs) {
   return call(Runtime::current().ops().get(name), inputs, attrs);
 }
 
-std::vector<Tensor> raw_op(std::string_view name, std::initializer_list<Tensor> inputs,
+std::vector<Tensor> raw_op(StringView name, std::initializer_list<Tensor> inputs,
                            const AttrMap& attrs) {
   return raw_op(name, std::span<const Tensor>(inputs.begin(), inputs.size()), attrs);
 }

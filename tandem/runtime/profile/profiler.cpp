@@ -89,7 +89,7 @@ CostProfile Profile::costs() const {
   return costs;
 }
 
-void Profile::save(const std::string& path) const { fs::write_file(path, to_json()); }
+void Profile::save(const String& path) const { fs::write_file(path, to_json()); }
 
 namespace {
 
@@ -196,7 +196,7 @@ void record_input(std::string_view pipeline, std::string_view stages,
                   time(end));
 }
 
-Scope::Scope(std::string_view name) {
+Scope::Scope(StringView name) {
   if (!StepRecorder::on()) return;
   name_ = name;
   begin_ = StepRecorder::now();

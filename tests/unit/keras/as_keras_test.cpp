@@ -5,9 +5,15 @@
 
 #include "tandem/core/error.h"
 #include "tandem/data/data.h"
+#include "tandem/io/gfile.h"
+#include "tandem/io/npy.h"
 #include "tandem/keras/keras.h"
+#include "tandem/ops/call.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/config.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/thread_context.h"
+#include "tandem/train/checkpoint_state.h"
 
 namespace tandem::keras {
 namespace {
@@ -67,6 +73,47 @@ TEST(Null, IsAnInvalidArgumentWhereANameIsExpected) {
   expect_named([&] { model.load_weights(null); }, "the path of weights");
   expect_named([&] { Dense(1, {.activation = null}); }, "the name of an activation");
   expect_named([&] { model.compile({.loss = null}); }, "the name of a loss");
+}
+
+TEST(Null, IsAnInvalidArgumentInOptionsAndArguments) {
+  const char* const null = nullptr;
+  const auto expect_line = [](const auto& call, int line) {
+    try {
+      call();
+      ADD_FAILURE() << "nothing was thrown in line " << line;
+    } catch (const InvalidArgumentError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(cat("in line ", line, " (")));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "in line " << line << ": " << error.what();
+    }
+  };
+  expect_line([&] { Dense(1, {.name = null}); }, __LINE__);
+  expect_line([&] { Conv2D(1, 3, {.padding = null}); }, __LINE__);
+  EXPECT_THROW(Bidirectional(LSTM(2), {.merge_mode = null}), InvalidArgumentError);
+  EXPECT_THROW(StringLookup({.mask_token = null}), InvalidArgumentError);
+  expect_line([&] { TextVectorization({.standardize = null}); }, __LINE__);
+  expect_line([&] { optimizers::Adam({.name = null}); }, __LINE__);
+  expect_line([&] { losses::Huber({.name = null}); }, __LINE__);
+  expect_line([&] { metrics::AUC({.curve = null}); }, __LINE__);
+  expect_line([&] { callbacks::EarlyStopping({.monitor = null}); }, __LINE__);
+  expect_line([&] { callbacks::ModelCheckpoint checkpoint(null); }, __LINE__);
+  expect_line([&] { Sequential model({Dense(1)}, null); }, __LINE__);
+  expect_line([&] { RandomFlip flip(null); }, __LINE__);
+  expect_line([&] { utils::load_img(null); }, __LINE__);
+  expect_line([&] { losses::get(null); }, __LINE__);
+  expect_line([&] { Variable(1.0F, {.name = null}); }, __LINE__);
+  expect_line([&] { call(null, {Tensor(1)}); }, __LINE__);
+  expect_line([&] { raw_op(null, {Tensor(1)}); }, __LINE__);
+  expect_line([&] { einsum(null, {ones({2})}); }, __LINE__);
+  expect_line([&] { debugging::assert_equal(1, 1, null); }, __LINE__);
+  expect_line([&] { strings::join({Tensor("a")}, null); }, __LINE__);
+  expect_line([&] { data::from_tensor_slices({ones({2})}).cache(null); }, __LINE__);
+  expect_line([&] { data::make_csv_dataset("x.csv", 1, {.label_name = null}); }, __LINE__);
+  expect_line([&] { io::gfile::exists(null); }, __LINE__);
+  expect_line([&] { io::save_npz(null, {}); }, __LINE__);
+  expect_line([&] { train::latest_checkpoint(null); }, __LINE__);
+  expect_line([&] { config::list_physical_devices(null); }, __LINE__);
+  EXPECT_THROW(AttrValue{null}, InvalidArgumentError);
 }
 
 TEST(StepsPerEpoch, WarnOnceWhenDataRunsOut) {

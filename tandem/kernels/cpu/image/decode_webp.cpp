@@ -61,9 +61,15 @@ void decode_webp(KernelContext& c) {
   if (found.has_animation)
     throw UnimplementedError("Animated WebP images are not decoded; their frames are several");
   auto channels = c.attr<std::int64_t>("channels");
-  if (channels == 0) channels = found.has_alpha ? 4 : 3;
-  if (channels != 3 && channels != 4)
+  if (channels != 0 && channels != 3 && channels != 4)
     throw InvalidArgumentError(cat("channels must be 0, 3, or 4, got ", channels));
+  const std::int64_t stored = found.has_alpha ? 4 : 3;
+  if (channels == 0) channels = stored;
+  if (channels != stored) {
+    throw InvalidArgumentError(
+        cat("The WebP image has ", stored, " channels, and ", channels,
+            " were asked for. Decode it with channels = 0 and slice the result."));
+  }
   const std::int64_t height = found.height, width = found.width;
   if (height * width > kMaxSamples / channels)
     throw InvalidArgumentError(cat("The WebP image is too large: ", height, " by ", width));

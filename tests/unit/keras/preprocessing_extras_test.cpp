@@ -1,0 +1,97 @@
+// Layers of sound and of bent images, and what keras.utils has beside training.
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+#include "tandem/io/gfile.h"
+#include "tandem/keras/keras.h"
+#include "tandem/ops/ops.h"
+
+namespace tandem::keras {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(RandomElasticTransform, BendsWhileTrainingAlone) {
+  const Tensor column = reshape(cast(range(Tensor(32)), float32), {1, 1, 32, 1});
+  const Tensor ramp = ones({2, 24, 32, 1}) * column * 8.0;
+  const RandomElasticTransform bend({.seed = 1});
+  EXPECT_EQ(bend(ramp).to_vector<float>(), ramp.to_vector<float>());
+  const Tensor bent = bend(ramp, {.training = true});
+  EXPECT_EQ(bent.shape(), ramp.shape());
+  const float moved = reduce_mean(abs(bent - ramp)).item<float>();
+  EXPECT_GT(moved, 0.05F);
+  EXPECT_LT(moved, 64.0F);
+  EXPECT_GE(reduce_min(bent).item<float>(), 0.0F);
+  EXPECT_LE(reduce_max(bent).item<float>(), 248.0F);
+  // Nowhere is there another value than the image has.
+  const Tensor grey = ones({1, 20, 20, 3}) * 77.0;
+  for (const char* mode : {"reflect", "nearest", "wrap", "mirror"}) {
+    const Tensor same =
+        RandomElasticTransform({.fill_mode = mode, .seed = 2})(grey, {.training = true});
+    EXPECT_LT(reduce_max(abs(same - grey)).item<float>(), 1e-3F) << mode;
+  }
+  EXPECT_THROW(RandomElasticTransform({.fill_mode = "none"}), InvalidArgumentError);
+}
+
+TEST(Spectrograms, RefuseWhatDoesNotFit) {
+  EXPECT_THROW(STFTSpectrogram({.mode = "loud"}), InvalidArgumentError);
+  EXPECT_THROW(STFTSpectrogram({.frame_length = 8, .frame_step = 9}), InvalidArgumentError);
+  EXPECT_THROW(STFTSpectrogram({.frame_length = 8, .fft_length = 4}), InvalidArgumentError);
+  EXPECT_THROW(STFTSpectrogram({.window = "round"}), InvalidArgumentError);
+  EXPECT_THROW(MelSpectrogram({.fft_length = 8, .sequence_length = 9}), InvalidArgumentError);
+  // In models of any length of sound, whose kernels train.
+  const auto sound = Input({-1, 1});
+  const Model model(sound, STFTSpectrogram({.frame_length = 16})(sound));
+  EXPECT_EQ(model(ones({2, 64, 1})).shape(), (Shape{2, 7, 9}));
+  EXPECT_EQ(model.trainable_weights().size(), 2U);
+}
+
+TEST(Lookups, NeedWhatTheirOutputModeNeeds) {
+  EXPECT_THROW(StringLookup({.output_mode = "count", .pad_to_max_tokens = true}),
+               InvalidArgumentError);
+  EXPECT_THROW(StringLookup({.vocabulary = {"a"}, .output_mode = "tf_idf"}), InvalidArgumentError);
+  EXPECT_THROW(StringLookup({.vocabulary = {"a"}, .idf_weights = {1}}), InvalidArgumentError);
+  EXPECT_THROW(Resizing(2, 2, {.crop_to_aspect_ratio = true, .pad_to_aspect_ratio = true}),
+               InvalidArgumentError);
+}
+
+TEST(UtilsConfig, IsFrozenAndWrittenAsJson) {
+  utils::Config config({{"learning_rate", 0.5}, {"seed", std::int64_t{3}}});
+  config.set("ema", true);
+  EXPECT_EQ(std::get<std::int64_t>(config["seed"]), 3);
+  EXPECT_EQ(config.to_json(), R"({"ema":true,"learning_rate":0.5,"seed":3})");
+  config.freeze();
+  EXPECT_THROW(config.set("seed", std::int64_t{4}), FailedPreconditionError);
+  config.unfreeze();
+  EXPECT_EQ(std::get<bool>(config.pop("ema")), true);
+  EXPECT_FALSE(config.contains("ema"));
+  try {
+    config["sead"];
+    ADD_FAILURE() << "there is no such setting";
+  } catch (const NotFoundError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'seed'"));
+  }
+}
+
+TEST(BoundingBoxes, RefuseUnknownFormats) {
+  namespace b = utils::bounding_boxes;
+  const Tensor boxes{{1.0, 2.0, 3.0, 4.0}};
+  EXPECT_THROW(b::convert_format(boxes, "xyz", "xyxy"), InvalidArgumentError);
+  EXPECT_THROW(b::convert_format(boxes, "xyxy", "rel_xyxy"), InvalidArgumentError);
+  EXPECT_THROW(b::convert_format(ones({2, 3}), "xyxy", "xywh"), InvalidArgumentError);
+  EXPECT_THAT(b::convert_format(boxes, "XYXY", "xywh").to_vector<float>(), ElementsAre(1, 2, 2, 2));
+}
+
+TEST(Paths, MayBeOfTheFileSystemLibrary) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  EXPECT_TRUE(io::gfile::exists(folder));
+  EXPECT_THROW(utils::load_img(folder / "no.such.png"), NotFoundError);
+}
+
+}  // namespace
+}  // namespace tandem::keras
