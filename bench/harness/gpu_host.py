@@ -10,7 +10,7 @@ import tempfile
 from . import instructions
 
 # Short of these steps, first runs still differ from later ones.
-FEW, MANY = 4, 8
+FEW, MANY = 16, 48
 
 
 def _environment(build):
@@ -41,7 +41,7 @@ def _counts(build, work, steps):
 def per_step(build, work):
     """Driver calls, launches of kernels, and bytes to and from the GPU, of one step."""
     few, many = _counts(build, work, FEW), _counts(build, work, MANY)
-    return {what: (many[what] - few[what]) / (MANY - FEW) for what in many}
+    return {what: (many[what] - few.get(what, 0)) / (MANY - FEW) for what in many}
 
 
 def row(work, what):

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -60,17 +61,31 @@ const std::vector<int>& visible() {
 struct Counts {
   std::atomic<long long> driver_calls{0}, kernels{0}, graph_launches{0}, bytes_to_gpu{0},
       bytes_from_gpu{0};
+  std::mutex mutex;
+  std::map<std::string, long long> by_name;  // calls of each function, where they are written
+
+  void called(const char* name) {
+    ++driver_calls;
+    if (!path_) return;
+    std::lock_guard lock(mutex);
+    ++by_name[name];
+  }
   ~Counts() {
-    const char* path = std::getenv("CUDA_STAND_IN_COUNTS");
-    std::FILE* file = path ? std::fopen(path, "w") : nullptr;
+    std::FILE* file = path_ ? std::fopen(path_, "w") : nullptr;
     if (!file) return;
     std::fprintf(file,
                  "{\"driver_calls\": %lld, \"kernels\": %lld, \"graph_launches\": %lld, "
-                 "\"bytes_to_gpu\": %lld, \"bytes_from_gpu\": %lld}\n",
+                 "\"bytes_to_gpu\": %lld, \"bytes_from_gpu\": %lld",
                  driver_calls.load(), kernels.load(), graph_launches.load(), bytes_to_gpu.load(),
                  bytes_from_gpu.load());
+    for (const auto& [name, calls] : by_name)
+      std::fprintf(file, ", \"%s\": %lld", name.c_str(), calls);
+    std::fprintf(file, "}\n");
     std::fclose(file);
   }
+
+ private:
+  const char* const path_ = std::getenv("CUDA_STAND_IN_COUNTS");
 };
 Counts counts;
 
@@ -88,10 +103,10 @@ Failures& failures() {
   return *all;
 }
 
-// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with. The calls that destroy
-// an object do so in any case: what they return may be the error of earlier work.
+// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with. The calls that
+// destroy an object do so in any case: what they return may be the error of earlier work.
 CUresult enter(const char* name) {
-  ++counts.driver_calls;
+  counts.called(name);
   Failures& f = failures();
   if (f.stuck != CUDA_SUCCESS) return static_cast<CUresult>(f.stuck.load());
   if (f.left.load() == 0 || f.left.fetch_sub(1) != 1) return CUDA_SUCCESS;

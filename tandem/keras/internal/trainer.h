@@ -32,6 +32,9 @@ class Trainer {
   /// A batch: inputs, labels, perhaps weights. The first one builds what is not built yet.
   void train(const data::Element& batch);
   void test(const data::Element& batch);
+  /// `reset`, `train` and `results` for a step that is looked at: one traced function, so that a
+  /// GPU gets all of it, and the host the results, as one piece of work.
+  Logs train_and_report(const data::Element& batch);
 
   /// What a step computed besides: for callbacks that show it.
   struct Observation {
@@ -107,6 +110,7 @@ class Trainer {
   Step make_train_step();
   Step make_test_step();
   Step make_observed_step();
+  Step make_reported_step();
   /// Runs the model's step; returns the values of its results, and notes their names.
   std::vector<Tensor> model_step(bool training, const data::Element& batch);
   void require_prepared(const data::Element& batch, bool training);
@@ -119,6 +123,9 @@ class Trainer {
   void attempt(Work work);
   void prepare(const data::Element& batch, bool training);
   void train_observed(const data::Element& batch);
+  template <class Visit>
+  void each_metric(const Visit& visit) const;
+  bool reports_in_step(const data::Element& batch);
   std::vector<Tensor> forward(const Batch& batch, bool training) const;
   Tensor total_loss(const Batch& batch, const std::vector<Tensor>& outputs,
                     std::span<const Tensor> added) const;
@@ -138,6 +145,10 @@ class Trainer {
   Step train_;
   Step test_;
   Step observed_;
+  Step reported_;
+  std::optional<bool>
+      reportable_;  // whether the metrics' results can be traced; not known at first
+  std::vector<std::string> reported_names_;
   Results train_results_, test_results_;
   const Results* last_results_ = nullptr;
   const data::Element* batch_ = nullptr;  // of the step under way

@@ -286,9 +286,7 @@ Logs Model::train_on_batch(const TensorList& x, const TensorList& y,
         internal::weights_of_classes(y.tensors().front(), options.class_weight);
   }
   check_examples(examples);
-  trainer->reset();
-  trainer->train(examples.components());
-  return trainer->results();
+  return trainer->train_and_report(examples.components());
 }
 
 Logs Model::test_on_batch(const TensorList& x, const TensorList& y,

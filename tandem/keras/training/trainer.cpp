@@ -23,14 +23,42 @@
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
+#include "tandem/ops/identity_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
 
 namespace tandem::keras::internal {
+namespace {
+
+Tensor scalar_of(const Tensor& result) {
+  return cast(result.rank() == 0 ? result : reduce_mean(result), float32);
+}
+
+// Nothing where a device that does not compute has it.
+std::optional<double> value_of(const Tensor& scalar) {
+  const Ref<Buffer>& buffer = scalar.impl()->array.buffer();
+  if (buffer && !buffer->computed()) return std::nullopt;
+  return static_cast<double>(scalar.item<float>());
+}
+
+Logs logs_of(const std::map<std::string, std::optional<double>>& values) {
+  Logs logs;
+  for (const auto& [name, value] : values) {
+    if (value) {
+      logs.set(name, *value);
+    } else {
+      logs.set_unmaterialized(name);
+    }
+  }
+  return logs;
+}
+
+}  // namespace
 
 Trainer::Trainer(ModelImpl& model, CompileOptions options)
     : model_(model),
@@ -40,6 +68,7 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
       train_(make_train_step()),
       test_(make_test_step()),
       observed_(make_observed_step()),
+      reported_(make_reported_step()),
       own_steps_(dynamic_cast<FunctionalImpl*>(&model) == nullptr &&
                  dynamic_cast<SequentialImpl*>(&model) == nullptr) {
   options_.optimizer = options_.optimizer.fresh();
@@ -73,6 +102,29 @@ Trainer::Step Trainer::make_observed_step() {
         return values;
       },
       {.name = "observed_train_step"});
+}
+
+// The values are those of `results`, on the host.
+Trainer::Step Trainer::make_reported_step() {
+  return Step(
+      [this](const data::Element& batch) {
+        reset();
+        model_step(true, batch);
+        reported_names_.clear();
+        std::vector<Tensor> values;
+        const auto report = [&](const std::string& name, const MetricImpl& metric) {
+          Tensor result = scalar_of(metric.result());
+          if (Runtime::current().devices().size() > 1) {
+            const DeviceScope on_host("/CPU:0");
+            result = identity(result);
+          }
+          reported_names_.push_back(name);
+          values.push_back(result);
+        };
+        each_metric(report);
+        return values;
+      },
+      {.name = "reported_train_step"});
 }
 
 std::vector<Tensor> Trainer::model_step(bool training, const data::Element& batch) {
@@ -286,6 +338,8 @@ void Trainer::attempt(Work work) {
       train_ = make_train_step();
       test_ = make_test_step();
       observed_ = make_observed_step();
+      reported_ = make_reported_step();
+      reportable_.reset();
     }
     throw;
   }
@@ -304,6 +358,37 @@ void Trainer::train(const data::Element& batch) {
   });
   if (!std::exchange(keep_next_function_, false) || options_.run_eagerly) return;
   train_function_ = train_.concrete(batch);
+}
+
+// A metric of the user's may compute its result on the host, which no trace can have.
+bool Trainer::reports_in_step(const data::Element& batch) {
+  if (own_steps_ || options_.run_eagerly || observe_next_ || keep_next_function_) return false;
+  if (!reportable_) {
+    prepare(batch, true);
+    try {
+      reported_.concrete(batch);
+      reportable_ = true;
+    } catch (const Error&) {
+      reportable_ = false;
+    }
+  }
+  return *reportable_;
+}
+
+Logs Trainer::train_and_report(const data::Element& batch) {
+  std::vector<Tensor> values;
+  attempt([&] {
+    if (reports_in_step(batch)) values = reported_(batch);
+  });
+  if (values.empty()) {
+    reset();
+    train(batch);
+    return results();
+  }
+  last_results_ = nullptr;
+  std::map<std::string, std::optional<double>> named;
+  for (std::size_t i = 0; i < values.size(); ++i) named[reported_names_[i]] = value_of(values[i]);
+  return logs_of(named);
 }
 
 void Trainer::train_observed(const data::Element& batch) {
@@ -480,36 +565,26 @@ void Trainer::update_metrics(const TensorList& y, const TensorList& y_pred, cons
   update_metrics(labelled(y, sample_weight), y_pred.tensors(), loss);
 }
 
+template <class Visit>
+void Trainer::each_metric(const Visit& visit) const {
+  visit("loss", *loss_);
+  for (const Output& output : outputs_) {
+    if (output.tracker) visit(output.tracker->name(), *output.tracker);
+  }
+  for (const Named& entry : metrics_) visit(entry.name, *entry.metric);
+}
+
 Logs Trainer::results() const {
-  std::map<std::string, std::optional<double>> values;  // nothing: not computed
-  const auto read_value = [&](const std::string& name, const Tensor& result) {
-    const Tensor scalar = cast(result.rank() == 0 ? result : reduce_mean(result), float32);
-    const Ref<Buffer>& buffer = scalar.impl()->array.buffer();
-    std::optional<double>& value = values[name];
-    if (!buffer || buffer->computed()) value = static_cast<double>(scalar.item<float>());
-  };
-  const auto read = [&](const std::string& name, const MetricImpl& metric) {
-    read_value(name, metric.result());
-  };
+  std::map<std::string, std::optional<double>> values;
   if (last_results_ && !last_results_->names.empty()) {
     for (std::size_t i = 0; i < last_results_->values.size(); ++i)
-      read_value(last_results_->names[i], last_results_->values[i]);
+      values[last_results_->names[i]] = value_of(scalar_of(last_results_->values[i]));
   } else {
-    read("loss", *loss_);
-    for (const Output& output : outputs_) {
-      if (output.tracker) read(output.tracker->name(), *output.tracker);
-    }
-    for (const Named& entry : metrics_) read(entry.name, *entry.metric);
+    each_metric([&](const std::string& name, const MetricImpl& metric) {
+      values[name] = value_of(scalar_of(metric.result()));
+    });
   }
-  Logs logs;
-  for (const auto& [name, value] : values) {
-    if (value) {
-      logs.set(name, *value);
-    } else {
-      logs.set_unmaterialized(name);
-    }
-  }
-  return logs;
+  return logs_of(values);
 }
 
 void Trainer::reset() const {

@@ -115,7 +115,16 @@ const OpRegistration kNoOp{{.name = "NoOp",
                             .shape = shapes::none,
                             .doc = "Does nothing: something to hang control edges on."}};
 
-bool drop_identity(RewriteContext& r) { return r.replace_with(r.node().inputs()[0]); }
+// One that asks for another device than what it reads says where the value is wanted.
+bool moves_to_device(const Node& node, const Node& read) {
+  return !node.requested_device().empty() && read.kind() != NodeKind::kArg &&
+         read.kind() != NodeKind::kConst && node.requested_device() != read.requested_device();
+}
+
+bool drop_identity(RewriteContext& r) {
+  const Output value = r.node().inputs()[0];
+  return !moves_to_device(r.node(), *value.node) && r.replace_with(value);
+}
 
 const OpRegistration kIdentity{
     {.name = "Identity",

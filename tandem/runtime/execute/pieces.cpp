@@ -30,14 +30,27 @@ std::vector<int> in_order(const TaskGraph& tasks) {
   return order;
 }
 
-// How many changes between a lane that has segments and anything else lie before each task.
+// A segment waits for so much work of the host, and begins as one; where there is more, what can
+// run meanwhile is a segment of its own.
+constexpr double kMaxWaitSeconds = 20e-6;
+
+// How many times a lane that has segments was left before each task, or what is quick to compute
+// elsewhere, was waited for.
 std::vector<int> levels(const TaskGraph& tasks, const std::vector<int>& order,
                         std::span<const int> joins) {
   std::vector<int> level(tasks.tasks.size(), 0);
+  std::vector<double> elsewhere(tasks.tasks.size(), 0);  // seconds on the way, since the lane
   for (const int t : order) {
+    const bool in_lane = at(joins, t) >= 0;
+    if (!in_lane) at(elsewhere, t) += at(tasks.tasks, t).seconds;
     for (const int next : at(tasks.after, t)) {
       const bool crosses = at(joins, t) != at(joins, next);
-      at(level, next) = std::max(at(level, next), at(level, t) + (crosses ? 1 : 0));
+      const bool counts = crosses && (in_lane || at(elsewhere, t) > kMaxWaitSeconds);
+      const int before = at(level, t) + (counts ? 1 : 0);
+      if (before > at(level, next)) at(elsewhere, next) = 0;
+      at(level, next) = std::max(at(level, next), before);
+      if (!in_lane && !crosses && before == at(level, next))
+        at(elsewhere, next) = std::max(at(elsewhere, next), at(elsewhere, t));
     }
   }
   return level;

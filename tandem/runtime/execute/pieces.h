@@ -21,8 +21,9 @@ struct Pieces {
   static Pieces single(const TaskGraph& tasks);
   /// `joins`: by task, the compute lane in whose segments it may be, or -1. As few segments as can
   /// be had such that a piece begins when all that its tasks wait for is over, and no two pieces
-  /// wait for each other: tasks of a lane are in one segment if equally many changes between the
-  /// lane and the rest lie before them.
+  /// wait for each other: tasks of a lane are in one segment if the lane was left equally often
+  /// before them. A segment waits for what the host computes in some microseconds; coming from more
+  /// than that counts too.
   static Pieces joined(const TaskGraph& tasks, std::span<const int> joins);
 };
 

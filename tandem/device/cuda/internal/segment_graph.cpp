@@ -130,28 +130,38 @@ bool SegmentGraph::fits(const CommandList& commands) const {
   return true;
 }
 
-void SegmentGraph::update(std::size_t i, const CommandList& next) {
+bool SegmentGraph::equals(std::size_t i, const CommandList& next) const {
   const Command& old = commands_[i];
+  const Command& c = next[i];
+  if (c.kind != Command::Kind::kKernel) return c.to == old.to && c.from == old.from;
+  return std::equal(c.grid, c.grid + 3, old.grid) && std::equal(c.block, c.block + 3, old.block) &&
+         c.shared_bytes == old.shared_bytes && next.equal_parameters(c, commands_, old);
+}
+
+bool SegmentGraph::equals(const CommandList& commands) const {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!equals(i, commands)) return false;
+  }
+  return true;
+}
+
+void SegmentGraph::update(std::size_t i, const CommandList& next) {
+  if (equals(i, next)) return;
   const Command& c = next[i];
   const Driver& d = driver();
   if (c.kind == Command::Kind::kKernel) {
-    if (std::equal(c.grid, c.grid + 3, old.grid) && std::equal(c.block, c.block + 3, old.block) &&
-        c.shared_bytes == old.shared_bytes && next.equal_parameters(c, commands_, old))
-      return;
     std::vector<void*> values;
     const CUDA_KERNEL_NODE_PARAMS p = kernel_of(next, c, values);
     gpu_.check(d.p_cuGraphExecKernelNodeSetParams(made_, nodes_[i].handle, &p),
                "cuGraphExecKernelNodeSetParams");
-  } else if (c.to != old.to || c.from != old.from) {
-    if (c.kind == Command::Kind::kSet) {
-      const CUDA_MEMSET_NODE_PARAMS p = set_of(c);
-      gpu_.check(d.p_cuGraphExecMemsetNodeSetParams(made_, nodes_[i].handle, &p, gpu_.context()),
-                 "cuGraphExecMemsetNodeSetParams");
-    } else {
-      const CUDA_MEMCPY3D p = copy_of(i, c);
-      gpu_.check(d.p_cuGraphExecMemcpyNodeSetParams(made_, nodes_[i].handle, &p, gpu_.context()),
-                 "cuGraphExecMemcpyNodeSetParams");
-    }
+  } else if (c.kind == Command::Kind::kSet) {
+    const CUDA_MEMSET_NODE_PARAMS p = set_of(c);
+    gpu_.check(d.p_cuGraphExecMemsetNodeSetParams(made_, nodes_[i].handle, &p, gpu_.context()),
+               "cuGraphExecMemsetNodeSetParams");
+  } else {
+    const CUDA_MEMCPY3D p = copy_of(i, c);
+    gpu_.check(d.p_cuGraphExecMemcpyNodeSetParams(made_, nodes_[i].handle, &p, gpu_.context()),
+               "cuGraphExecMemcpyNodeSetParams");
   }
 }
 

@@ -25,6 +25,9 @@ class SegmentGraph {
 
   /// True if a list has these commands but for what their parameters and addresses are.
   bool fits(const CommandList& commands) const;
+  /// True if they also have the parameters and addresses that the graph has now, so that nothing is
+  /// changed by launching them.
+  bool equals(const CommandList& commands) const;
   /// True from `launch` to `deliver`: the staging memory is in use.
   bool busy() const { return busy_.load(std::memory_order_acquire); }
   /// Runs a list that fits, while it is not busy. Throws Failure, with nothing launched; the graph
@@ -40,6 +43,7 @@ class SegmentGraph {
   };
   void stage();
   void add(std::size_t i);
+  bool equals(std::size_t i, const CommandList& next) const;
   void update(std::size_t i, const CommandList& next);
   CUDA_KERNEL_NODE_PARAMS kernel_of(const CommandList& commands, const Command& c,
                                     std::vector<void*>& values) const;

@@ -6,9 +6,10 @@
 namespace tandem::cuda {
 namespace {
 
-constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
 // Segments whose commands or graphs are kept by a stream.
 constexpr std::size_t kMaxSegments = 64;
+// Graphs of a segment.
+constexpr std::size_t kMaxGraphs = 2;
 // How often a segment may launch other commands than its graph has before it gets none any more.
 constexpr int kMaxMisses = 4;
 
@@ -40,42 +41,23 @@ bool same_commands(const CommandList& a, const CommandList& b) {
 
 // ---- Events ----
 
-EventState::~EventState() {
-  if (event_) driver().p_cuEventDestroy(event_);
-}
-
-void EventState::issue(CUstream stream) {
-  CUevent event = nullptr;
-  if (gpu_.lost().empty()) {
-    const Driver& d = driver();
-    if (d.p_cuEventCreate(&event, kEventFlags) != CUDA_SUCCESS) event = nullptr;
-    if (!event || d.p_cuEventRecord(event, stream) != CUDA_SUCCESS) {
-      if (event) d.p_cuEventDestroy(event);
-      event = nullptr;
-      const CUresult result = d.p_cuStreamSynchronize(stream);
-      if (result != CUDA_SUCCESS) gpu_.lose("an event cannot be recorded: " + text_of(result));
-    }
-  }
+void EventState::issue(std::shared_ptr<Marker> marker) {
   std::lock_guard lock(mutex_);
-  event_ = event;
+  marker_ = std::move(marker);
   issued_ = true;
   changed_.notify_all();
 }
 
-CUevent EventState::issued() {
+std::shared_ptr<Marker> EventState::issued() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return issued_; });
-  return over_ ? nullptr : event_;
-}
-
-bool EventState::wait_on_gpu() {
-  CUevent event = issued();
-  return !event || driver().p_cuEventSynchronize(event) == CUDA_SUCCESS;
+  return over_ || (marker_ && marker_->over()) ? nullptr : marker_;
 }
 
 void EventState::set_over() {
   std::lock_guard lock(mutex_);
   over_ = true;
+  marker_ = nullptr;
   changed_.notify_all();
 }
 
@@ -108,7 +90,6 @@ StreamState::~StreamState() {
   entered_.notify_all();
   launcher_.join();
   completer_.join();
-  for (CUevent marker : markers_) driver().p_cuEventDestroy(marker);
   TandemStatus ignored = no_error();
   guarded(&ignored, [&] {
     const ContextScope context(gpu_);
@@ -143,6 +124,7 @@ void* StreamState::own_scratch(std::size_t bytes) {
 
 void StreamState::flush() {
   keeping_ = false;
+  unmarked_ = unmarked_ || !commands_.empty();
   for (std::size_t i = 0; i < commands_.size(); ++i) commands_.issue(i, gpu_, stream_);
   commands_.clear();
 }
@@ -150,6 +132,8 @@ void StreamState::flush() {
 void StreamState::synchronize() {
   flush();
   gpu_.check(driver().p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
+  unmarked_ = false;
+  last_marker_ = nullptr;
 }
 
 void StreamState::added() {
@@ -198,7 +182,7 @@ void StreamState::enqueue(const TandemCopy& copy) {
 }
 
 std::shared_ptr<EventState> StreamState::record() {
-  auto event = std::make_shared<EventState>(gpu_);
+  auto event = std::make_shared<EventState>();
   append({.kind = Kind::kRecord, .work = {}, .copy = {}, .event = event});
   return event;
 }
@@ -207,27 +191,13 @@ void StreamState::wait_for(std::shared_ptr<EventState> event) {
   append({.kind = Kind::kWait, .work = {}, .copy = {}, .event = std::move(event)});
 }
 
-// Null where the driver makes none.
-CUevent StreamState::take_marker() {
-  {
-    std::lock_guard lock(mutex_);
-    if (!markers_.empty()) {
-      CUevent marker = markers_.back();
-      markers_.pop_back();
-      return marker;
-    }
-  }
-  CUevent marker = nullptr;
-  return driver().p_cuEventCreate(&marker, kEventFlags) == CUDA_SUCCESS ? marker : nullptr;
-}
-
-// Has the completer find out when what was issued is over on the GPU.
-void StreamState::mark(Issued& issued) {
-  issued.marker = take_marker();
-  if (issued.marker && driver().p_cuEventRecord(issued.marker, stream_) == CUDA_SUCCESS) return;
-  if (issued.marker) driver().p_cuEventDestroy(issued.marker);
-  issued.marker = nullptr;
-  settle();
+// The point behind all that was issued, for the completer; null if that is over.
+std::shared_ptr<Marker> StreamState::mark() {
+  if (!unmarked_) return last_marker_;
+  last_marker_ = markers_->record(stream_);
+  if (!last_marker_) settle();
+  unmarked_ = false;
+  return last_marker_;
 }
 
 // Waits for all that was issued, or loses the GPU.
@@ -239,6 +209,7 @@ void StreamState::settle() {
 
 void StreamState::copy(const TandemCopy& copy) {
   if (copy.bytes == 0) return;
+  unmarked_ = true;
   const Driver& d = driver();
   const auto bytes = static_cast<std::size_t>(copy.bytes);
   if (copy.kind == TANDEM_COPY_TO_DEVICE) {
@@ -272,23 +243,43 @@ StreamState::Segment& StreamState::segment(std::uint64_t number) {
   return known;
 }
 
+// One that is free and has the commands as they are, a new one, or the one whose launch is longest
+// ago. Null if there is none.
+std::shared_ptr<SegmentGraph> StreamState::graph_for_commands(Segment& segment) {
+  std::vector<std::shared_ptr<SegmentGraph>>& graphs = segment.graphs;
+  auto found = graphs.end();
+  for (auto graph = graphs.begin(); graph != graphs.end() && found == graphs.end(); ++graph) {
+    if (!(*graph)->busy() && (*graph)->equals(commands_)) found = graph;
+  }
+  const bool changed = found == graphs.end();
+  if (changed && (graphs.empty() || (graphs.size() < kMaxGraphs && ++segment.changes > 1))) {
+    graphs.push_back(std::make_shared<SegmentGraph>(gpu_, commands_));
+    return graphs.back();
+  }
+  if (changed) found = graphs.begin();
+  if ((*found)->busy()) return nullptr;
+  std::rotate(found, found + 1, graphs.end());
+  return graphs.back();
+}
+
 // False if the commands are to be issued one by one.
 bool StreamState::launch_graph(Segment& segment, Issued& issued) {
-  if (segment.graph && !segment.graph->fits(commands_)) {
-    segment.graph = nullptr;
+  if (!segment.graphs.empty() && !segment.graphs.front()->fits(commands_)) {
+    segment.graphs.clear();
     ++segment.misses;
   }
   const bool again = !segment.last.empty() && same_commands(segment.last, commands_);
-  if (!segment.graph && !again) return false;
+  if (segment.graphs.empty() && !again) return false;
   try {
-    if (!segment.graph) segment.graph = std::make_shared<SegmentGraph>(gpu_, commands_);
-    if (segment.graph->busy()) return false;
-    segment.graph->launch(commands_, stream_);
-    issued.graph = segment.graph;
+    const std::shared_ptr<SegmentGraph> graph = graph_for_commands(segment);
+    if (!graph) return false;
+    unmarked_ = true;
+    graph->launch(commands_, stream_);
+    issued.graph = graph;
     return true;
   } catch (const Failure&) {
     // One by one they may still do; what is wrong with them is then said with their names.
-    segment.graph = nullptr;
+    segment.graphs.clear();
     ++segment.misses;
     return false;
   }
@@ -327,17 +318,20 @@ StreamState::Issued StreamState::launch(Entry& entry) {
   Issued issued{.status = no_error()};
   switch (entry.kind) {
     case Kind::kRecord:
-      entry.event->issue(stream_);
+      if (gpu_.lost().empty()) issued.marker = mark();
+      entry.event->issue(issued.marker);
       issued.recorded = std::move(entry.event);
       return issued;
     case Kind::kWait: {
-      CUevent event = entry.event->issued();
-      if (!event || !gpu_.lost().empty()) return issued;
-      if (driver().p_cuStreamWaitEvent(stream_, event, CU_EVENT_WAIT_DEFAULT) != CUDA_SUCCESS &&
-          !entry.event->wait_on_gpu()) {
+      const std::shared_ptr<Marker> marker = entry.event->issued();
+      if (!marker || !gpu_.lost().empty()) return issued;
+      unmarked_ = true;
+      if (driver().p_cuStreamWaitEvent(stream_, marker->event(), CU_EVENT_WAIT_DEFAULT) !=
+              CUDA_SUCCESS &&
+          !marker->wait()) {
         gpu_.lose("another stream cannot be waited for");
       }
-      issued.awaited = std::move(entry.event);
+      issued.awaited = marker;
       return issued;
     }
     case Kind::kWork:
@@ -356,7 +350,7 @@ StreamState::Issued StreamState::launch(Entry& entry) {
       copy(entry.copy);
     }
   });
-  if (begun) mark(issued);
+  if (begun) issued.marker = mark();
   if (issued.status.code == TANDEM_OK) guarded(&issued.status, [&] { refuse_if_lost(); });
   return issued;
 }
@@ -388,16 +382,13 @@ void StreamState::launch_all() {
 }
 
 void StreamState::complete(Issued& issued) {
-  if (issued.marker && driver().p_cuEventSynchronize(issued.marker) != CUDA_SUCCESS) settle();
+  if (issued.marker && !issued.marker->wait()) settle();
   if (issued.marker && issued.status.code == TANDEM_OK)
     guarded(&issued.status, [&] { refuse_if_lost(); });
   if (issued.graph) issued.graph->deliver(issued.status.code == TANDEM_OK);
   issued.graph = nullptr;
   if (issued.done) issued.done(issued.arg, &issued.status);
-  if (issued.recorded) {
-    if (!issued.recorded->wait_on_gpu()) settle();
-    issued.recorded->set_over();
-  }
+  if (issued.recorded) issued.recorded->set_over();
 }
 
 void StreamState::complete_all() {
@@ -410,8 +401,8 @@ void StreamState::complete_all() {
     issues_.pop_front();
     lock.unlock();
     complete(issued);
+    issued = {};
     lock.lock();
-    if (issued.marker) markers_.push_back(issued.marker);
   }
 }
 

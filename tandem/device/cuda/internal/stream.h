@@ -10,6 +10,7 @@
 
 #include "tandem/device/cuda/internal/command_list.h"
 #include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/marker.h"
 #include "tandem/device/cuda/internal/segment_graph.h"
 
 namespace tandem::cuda {
@@ -17,28 +18,20 @@ namespace tandem::cuda {
 /// A point in a stream: first the stream's launcher issues it to the GPU, then it is over there.
 class EventState {
  public:
-  explicit EventState(Gpu& gpu) : gpu_(gpu) {}
-  ~EventState();
-  EventState(const EventState&) = delete;
-  EventState& operator=(const EventState&) = delete;
-
-  /// Puts it into the stream; without effect on a lost GPU. Where the driver makes no event, it is
-  /// over on the GPU when this returns.
-  void issue(CUstream stream);
+  /// What the launcher has come to: the marker that is over when the event is, null if there is
+  /// nothing on the GPU to wait for.
+  void issue(std::shared_ptr<Marker> marker);
   /// Blocks until the launcher of its stream has come to it. Null if there is nothing on the GPU to
-  /// wait for.
-  CUevent issued();
-  /// Blocks until the GPU has come to it. False if that cannot be known.
-  bool wait_on_gpu();
+  /// wait for any more.
+  std::shared_ptr<Marker> issued();
   void set_over();
   bool over() const;
   void wait();
 
  private:
-  Gpu& gpu_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  CUevent event_ = nullptr;
+  std::shared_ptr<Marker> marker_;
   bool issued_ = false;
   bool over_ = false;
 };
@@ -50,6 +43,9 @@ class EventState {
 /// What the kernels of a piece of work launch is gathered in a CommandList and issued to the driver
 /// when the piece ends, or sooner where a kernel waits for the GPU or there is much of it. A
 /// segment that launches the same again becomes a CUDA graph (SegmentGraph).
+///
+/// A marker follows what was issued; what issues nothing, and an event right behind, share the one
+/// before, so that no call of the driver is made for them.
 ///
 /// What cannot be known to be over on the GPU keeps its memory: if neither an event nor the stream
 /// can be waited for, the GPU counts as lost.
@@ -94,16 +90,19 @@ class StreamState {
     void (*done)(void*, const TandemStatus*) = nullptr;
     void* arg = nullptr;
     TandemStatus status;
-    CUevent marker = nullptr;
-    std::shared_ptr<EventState> recorded;  // over when the GPU has come to it
-    std::shared_ptr<EventState> awaited;   // kept until the GPU has come past it
+    std::shared_ptr<Marker> marker;
+    std::shared_ptr<EventState> recorded;  // over when the marker is
+    std::shared_ptr<Marker> awaited;       // kept until the GPU has come past it
     std::shared_ptr<SegmentGraph> graph;   // that was launched
   };
-  // What is known of a segment: the commands of its last run, then a graph of them.
+  // What is known of a segment: the commands of its last run, then graphs of them, the one launched
+  // last at the end. Variables that get other memory with each value change between two addresses,
+  // for each of which there is a graph.
   struct Segment {
     CommandList last;
-    std::shared_ptr<SegmentGraph> graph;
+    std::vector<std::shared_ptr<SegmentGraph>> graphs;
     int misses = 0;
+    int changes = 0;         // runs whose parameters no graph had
     std::uint64_t used = 0;  // in which piece of work, by number
   };
 
@@ -118,10 +117,10 @@ class StreamState {
   void issue_segment(std::uint64_t number, Issued& issued);
   Segment& segment(std::uint64_t number);
   bool launch_graph(Segment& segment, Issued& issued);
-  void mark(Issued& issued);
+  std::shared_ptr<SegmentGraph> graph_for_commands(Segment& segment);
+  std::shared_ptr<Marker> mark();
   void settle();
   void complete(Issued& issued);
-  CUevent take_marker();
   void* own_scratch(std::size_t bytes);
 
   Gpu& gpu_;
@@ -133,13 +132,15 @@ class StreamState {
   bool keeping_ = false;  // commands_ may become a graph, or be one
   std::uint64_t pieces_ = 0;
   std::unordered_map<std::uint64_t, Segment> segments_;
+  const std::shared_ptr<MarkerPool> markers_ = std::make_shared<MarkerPool>();
+  std::shared_ptr<Marker> last_marker_;
+  bool unmarked_ = false;  // something was issued after the last marker
 
-  std::mutex mutex_;  // for the queues, the markers and the ends
+  std::mutex mutex_;  // for the queues and the ends
   std::condition_variable entered_;
   std::condition_variable issued_;
   std::deque<Entry> entries_;
   std::deque<Issued> issues_;
-  std::vector<CUevent> markers_;  // unused
   bool ending_ = false;
   bool launched_all_ = false;
   std::thread launcher_;
