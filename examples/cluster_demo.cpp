@@ -1,11 +1,12 @@
 // Trains a network on handwritten digits with a parameter server and two workers, each a process of
 // its own (`td server`). This process is the chief. On the way a worker is killed, and so is the
-// parameter server where a folder is given for its updates:
+// parameter server where a folder is given for its updates, or where another one is its replica:
 //
-//     cluster_demo [FOLDER]
+//     cluster_demo [FOLDER | --replicas]
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -63,10 +64,11 @@ class Servers {
   std::map<std::string, pid_t> processes_;
 };
 
-ClusterSpec free_cluster() {
+ClusterSpec free_cluster(int num_servers) {
   // Ports that are free now: servers of this process have them for a moment.
   ClusterSpec cluster;
-  const std::vector<std::pair<std::string, int>> tasks{{"ps", 0}, {"worker", 0}, {"worker", 1}};
+  std::vector<std::pair<std::string, int>> tasks{{"worker", 0}, {"worker", 1}};
+  for (int s = 0; s < num_servers; ++s) tasks.emplace_back("ps", s);
   std::vector<std::unique_ptr<td::distribute::Server>> held;
   for (const auto& [job, task] : tasks) {
     td::distribute::Server::Options options;
@@ -80,10 +82,16 @@ ClusterSpec free_cluster() {
 
 int main(int argc, char** argv) try {
   std::vector<std::string> server_options;
-  if (argc > 1) server_options = {"--durable", argv[1]};
-  const ClusterSpec cluster = free_cluster();
+  const bool replicated = argc > 1 && argv[1] == std::string("--replicas");
+  if (replicated) {
+    server_options = {"--replicas", "2"};
+  } else if (argc > 1) {
+    server_options = {"--durable", argv[1]};
+  }
+  const int num_servers = replicated ? 2 : 1;
+  const ClusterSpec cluster = free_cluster(num_servers);
   Servers servers;
-  servers.start(cluster, "ps", 0, server_options);
+  for (int s = 0; s < num_servers; ++s) servers.start(cluster, "ps", s, server_options);
   servers.start(cluster, "worker", 0);
   servers.start(cluster, "worker", 1);
 
@@ -120,7 +128,22 @@ int main(int argc, char** argv) try {
       if (epoch == 4 && losses.size() == 10 && !server_options.empty()) {
         std::cout << "chief: the parameter server is killed, and started again" << std::endl;
         servers.kill("ps", 0);
+        const auto killed = std::chrono::steady_clock::now();
         servers.start(cluster, "ps", 0, server_options);
+        losses.push_back(strategy.schedule(step, {images, labels}));
+        ++scheduled;
+        strategy.fetch(losses.back());
+        std::cout << "chief: a step was finished "
+                  << std::chrono::duration_cast<std::chrono::milliseconds>(
+                         std::chrono::steady_clock::now() - killed)
+                         .count()
+                  << " ms later" << std::endl;
+      }
+      // The replica serves since then; the first server has got the variables from it.
+      if (epoch == 6 && losses.size() == 10 && replicated) {
+        strategy.wait_until_replicated(std::chrono::seconds(30));
+        std::cout << "chief: parameter server 1 is killed" << std::endl;
+        servers.kill("ps", 1);
       }
       if (epoch == 3 && losses.size() == 10) {
         std::cout << "chief: worker 1 is killed" << std::endl;

@@ -311,6 +311,11 @@ void add_server(CLI::App& command, ServerArguments& a) {
   command.add_flag(
       "--insecure", a.insecure,
       "Serve in the clear beyond this machine: anyone who reaches it can run anything");
+  command
+      .add_option("--replicas", a.replicas,
+                  "How many parameter servers hold each variable, so that the loss of one loses "
+                  "nothing")
+      ->check(whole_number(1, 16));
   command.add_option("--durable", a.durable,
                      "A folder for a parameter server's variables and each update of them, so that "
                      "it goes on with them when it is started again");

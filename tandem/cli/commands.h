@@ -118,6 +118,7 @@ struct ServerArguments : TlsArguments {
   int port = -1;             ///< in place of the cluster's; 0: a free one
   bool insecure = false;
   int metrics_port = -1;     ///< -1: none
+  int replicas = 1;          ///< tasks that hold each parameter
   std::string durable;       ///< folder for the updates of parameters; "": none
   std::vector<int> threads;  ///< none, or inter and intra
 };

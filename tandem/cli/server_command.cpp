@@ -31,6 +31,7 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
   options.job = arguments.job;
   options.task = arguments.task;
   options.port = arguments.port;
+  options.replicas = arguments.replicas;
   options.durable = arguments.durable;
   options.metrics_port = arguments.metrics_port;
   options.security = {arguments.tls_cert, arguments.tls_key, arguments.tls_ca, arguments.insecure};

@@ -1,7 +1,9 @@
 #include "tandem/distribute/parameter_server_strategy.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,6 +11,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/blocking_call.h"
+#include "tandem/distribute/internal/client/parameter_client.h"
+#include "tandem/distribute/internal/client/server_watch.h"
 #include "tandem/distribute/internal/parameters/closure_graph.h"
 #include "tandem/distribute/internal/parameters/coordinator.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
@@ -50,7 +54,7 @@ struct ParameterServerStrategy::Impl {
       workers.workers.emplace_back(task_name(options.worker_job, task), network->channel(address));
     }
     for (const auto& [task, address] : of_job(options.server_job)) {
-      servers.push_back({task_name(options.server_job, task), network->channel(address), {}});
+      servers.push_back({task_name(options.server_job, task), network->channel(address), {}, {}});
     }
     workers.replicas_to_aggregate = options.replicas_to_aggregate;
     workers.heartbeat_timeout = options.heartbeat_timeout;
@@ -59,22 +63,100 @@ struct ParameterServerStrategy::Impl {
   }
   ~Impl() {
     coordinator->stop();
-    network.reset();  // ends calls that still refer to the coordinator
+    if (watch) watch->stop();
+    network.reset();  // ends calls that still refer to the coordinator and the watch
   }
 
   struct ServerTask {
     std::string task;
     std::shared_ptr<Channel> channel;
+    std::shared_ptr<ParameterClient> variables;  // to the task that serves them
     std::string state_id;
   };
 
-  Bytes call(const ServerTask& server, const char* method, Bytes request) const {
-    try {
-      return blocking_call(*server.channel, method, std::move(request),
-                           {.timeout = std::chrono::seconds(60), .wait_for_ready = true});
-    } catch (const Error& error) {
-      throw_error(error.code(), cat(server.task, ": ", error.what()));
+  static Bytes call(const ServerTask& server, const char* method, Bytes request) {
+    std::promise<std::pair<Status, Bytes>> answer;
+    server.variables->call(method, std::move(request), nullptr,
+                           [&answer](Status status, Bytes reply) {
+                             answer.set_value({std::move(status), std::move(reply)});
+                           });
+    auto [status, reply] = answer.get_future().get();
+    if (!status.ok()) std::rethrow_exception(status.error());
+    return std::move(reply);
+  }
+
+  // What the strategy asks for, or the servers where that is more. Waits for the servers.
+  int num_replicas() const {
+    struct Answers {
+      Mutex mutex;
+      std::condition_variable changed;
+      std::size_t open TANDEM_GUARDED_BY(mutex);
+      int replicas TANDEM_GUARDED_BY(mutex);
+      Status error TANDEM_GUARDED_BY(mutex);
+    };
+    const auto answers = std::make_shared<Answers>();
+    {
+      const MutexLock lock(answers->mutex);
+      answers->open = servers.size();
+      answers->replicas = std::max(options.replicas, 1);
     }
+    for (const ServerTask& server : servers) {
+      server.channel->call(kDescribeParameters, {},
+                           {.timeout = ParameterClient::kPatience, .wait_for_ready = true},
+                           [answers, task = server.task](Status status, Bytes reply) {
+                             proto::DescribeResponse response;
+                             try {
+                               if (status.ok()) read_message(reply, response);
+                             } catch (...) {
+                               status = Status::of(std::current_exception());
+                             }
+                             const MutexLock lock(answers->mutex);
+                             --answers->open;
+                             answers->replicas = std::max(answers->replicas, response.replicas);
+                             if (!status.ok()) {
+                               answers->error = status;
+                               answers->error.message = cat(task, ": ", status.message);
+                             }
+                             answers->changed.notify_all();
+                           });
+    }
+    const auto until = std::chrono::steady_clock::now() + options.heartbeat_timeout;
+    MutexLock lock(answers->mutex);
+    for (;;) {
+      // With replicas the others may be enough.
+      const bool is_late = std::chrono::steady_clock::now() >= until;
+      if (answers->open == 0 || (answers->replicas > 1 && is_late)) break;
+      lock.wait_until(answers->changed,
+                      is_late ? std::chrono::steady_clock::now() + std::chrono::seconds(1) : until);
+    }
+    if (answers->replicas == 1 && !answers->error.ok())
+      std::rethrow_exception(answers->error.error());
+    return std::min(answers->replicas, static_cast<int>(servers.size()));
+  }
+
+  // Where each home's variables are, or will be: the homes that have none yet are returned.
+  std::set<std::string> find_variables() {
+    const int replicas = num_replicas();
+    std::vector<std::string> tasks;
+    for (const ServerTask& server : servers) tasks.push_back(server.task);
+    for (std::size_t s = 0; s < servers.size(); ++s) {
+      std::vector<ParameterClient::Replica> known;
+      for (std::size_t r = 0; r < (replicas > 1 ? servers.size() : 1); ++r) {
+        const ServerTask& replica = servers[(s + r) % servers.size()];
+        known.push_back({replica.task, replica.channel.get()});
+      }
+      servers[s].variables = std::make_shared<ParameterClient>(std::move(known));
+    }
+    if (replicas == 1) return {};
+    ServerWatch::Options watching;
+    for (const ServerTask& server : servers)
+      watching.servers.emplace_back(server.task, server.channel);
+    watching.replicas = replicas;
+    watching.heartbeat_timeout = options.heartbeat_timeout;
+    watching.on_event = options.on_event;
+    watch.emplace(std::move(watching));
+    const std::vector<std::string> none = watch->take_over();
+    return {none.begin(), none.end()};
   }
 
   std::shared_ptr<const Function> make(const Body& body, const std::vector<Tensor>& examples,
@@ -91,6 +173,8 @@ struct ParameterServerStrategy::Impl {
       proto::ClosureServer& known = request.server.emplace_back();
       known.task = server.task;
       known.state_id = server.state_id;
+      for (const auto& replica : server.variables->replicas())
+        known.replica.push_back(replica.task);
     }
     for (std::size_t v = 0; v < variables.size(); ++v) {
       if (graph.parameters[v].empty()) continue;
@@ -135,6 +219,7 @@ struct ParameterServerStrategy::Impl {
     for (const ServerTask& server : servers) {
       if (server.state_id.empty()) continue;
       request.state_id = server.state_id;
+      request.home = server.task;
       call(server, kFlushGradients, write_message(request));
     }
   }
@@ -147,6 +232,7 @@ struct ParameterServerStrategy::Impl {
   std::vector<std::vector<Shard>> shards;  // by variable
   std::int64_t num_updates = 0;
   std::optional<Coordinator> coordinator;
+  std::optional<ServerWatch> watch;  // of replicas
 };
 
 ParameterServerStrategy::ParameterServerStrategy(Options options)
@@ -170,6 +256,7 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& variabl
   const auto shards = shard_variables(sharded, static_cast<int>(impl_->servers.size()),
                                       impl_->options.partitioner, impl_->options.placement);
   const ServerOptimizer& optimizer = impl_->options.optimizer;
+  const std::set<std::string> without = impl_->find_variables();
   for (std::size_t s = 0; s < impl_->servers.size(); ++s) {
     proto::CreateParametersRequest message;
     proto::OptimizerSpec& spec = message.optimizer.make();
@@ -180,6 +267,9 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& variabl
     spec.beta_2 = optimizer.beta_2;
     spec.epsilon = optimizer.epsilon;
     message.replicas_to_aggregate = impl_->options.replicas_to_aggregate;
+    message.max_staleness = impl_->options.max_staleness;
+    message.home = impl_->servers[s].task;
+    message.replicas_have_it = impl_->watch && !without.contains(message.home);
     Bytes request = write_message(message);
     for (std::size_t v = 0; v < shards.size(); ++v) {
       for (const Shard& shard : shards[v]) {
@@ -189,14 +279,26 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& variabl
             shards[v].size() == 1 ? values[v] : values[v].slice_outer(shard.begin, shard.end));
       }
     }
-    Bytes reply = impl_->call(impl_->servers[s], kCreateParameters, std::move(request));
+    const Impl::ServerTask& server = impl_->servers[s];
+    Bytes reply =
+        without.contains(server.task)
+            ? blocking_call(*server.channel, kCreateParameters, std::move(request),
+                            {.timeout = ParameterClient::kPatience, .wait_for_ready = true})
+            : impl_->call(server, kCreateParameters, std::move(request));
     proto::CreateParametersResponse response;
     read_message(reply, response);
+    if (without.contains(server.task)) impl_->watch->begin(server.task);
     impl_->servers[s].state_id = response.state_id;
     impl_->num_updates = std::max(impl_->num_updates, response.num_updates);
   }
+  if (!wait_until_replicated(impl_->options.heartbeat_timeout) && impl_->options.on_event)
+    impl_->options.on_event("not all variables have as many replicas as they should");
   impl_->variables = variables;
   impl_->shards = shards;
+}
+
+bool ParameterServerStrategy::wait_until_replicated(std::chrono::milliseconds patience) const {
+  return !impl_->watch || impl_->watch->wait_until_complete(patience);
 }
 
 std::int64_t ParameterServerStrategy::num_updates() const { return impl_->num_updates; }
@@ -206,6 +308,7 @@ void ParameterServerStrategy::read_variables() {
   for (std::size_t s = 0; s < impl_->servers.size(); ++s) {
     proto::PullRequest request;
     request.state_id = impl_->servers[s].state_id;
+    request.home = impl_->servers[s].task;
     for (const auto& shards : impl_->shards) {
       for (const Shard& shard : shards) {
         if (shard.server == static_cast<int>(s)) request.name.push_back(shard.name);

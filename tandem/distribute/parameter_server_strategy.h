@@ -86,6 +86,11 @@ class TANDEM_EXPORT ParameterServerStrategy {
     /// 0: each closure's gradients are applied as they come. N: those of N closures are averaged
     /// and applied as one update; what was computed from older values is computed again.
     int replicas_to_aggregate = 0;
+    /// With asynchronous updates: gradients of values that are more than so many updates old are
+    /// computed again. 0: any age will do.
+    std::int64_t max_staleness = 0;
+    /// How many servers hold each variable. The servers' own option counts where it is higher.
+    int replicas = 1;
     std::string worker_job = "worker";
     std::string server_job = "ps";
     /// A worker that has not answered for so long is taken for lost.
@@ -105,6 +110,9 @@ class TANDEM_EXPORT ParameterServerStrategy {
   void add_variables(const std::vector<Variable>& variables);
   /// How many updates the servers had applied when they were asked last.
   std::int64_t num_updates() const;
+  /// Waits until each variable is on as many servers as it should be, as after a server that was
+  /// lost has come back; false if that takes longer.
+  bool wait_until_replicated(std::chrono::milliseconds patience) const;
   /// Assigns the servers' values to the variables.
   void read_variables();
 

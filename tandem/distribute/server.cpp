@@ -7,7 +7,7 @@
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/master/master_service.h"
 #include "tandem/distribute/internal/parameters/closure_service.h"
-#include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/parameters/parameter_server.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_server.h"
 #include "tandem/distribute/internal/server/metrics_server.h"
@@ -90,11 +90,12 @@ struct Server::Impl {
         master(worker, peers),
         worker_service(worker),
         master_service(master),
-        parameters(task, durable_folder(options)),
+        parameters({task, durable_folder(options), options.replicas,
+                    [this](const std::string& name) { return peers.find(name); }}),
         closures(master, peers) {
     worker_service.add_to(methods);
     master_service.add_to(methods);
-    add_parameter_service(methods, parameters);
+    parameters.add_to(methods);
     closures.add_to(methods);
     status_service.emplace(master, parameters, cluster);
     status_service->add_to(methods);
@@ -122,7 +123,7 @@ struct Server::Impl {
   Master master;
   WorkerService worker_service;
   MasterService master_service;
-  ParameterStore parameters;
+  ParameterServer parameters;
   ClosureService closures;
   std::optional<StatusService> status_service;
   MethodTable methods;

@@ -41,6 +41,9 @@ class TANDEM_EXPORT Server {
     /// A folder for the variables of a ParameterServerStrategy and each update of them, so that a
     /// server that is started again goes on with them; empty: they are lost with it.
     std::string durable = {};
+    /// How many tasks of the job hold each variable of a ParameterServerStrategy: with 2, kill -9
+    /// of one loses nothing, and training goes on at once. A strategy may ask for more.
+    int replicas = 1;
     /// Serves Prometheus' figures at http://localhost:PORT/metrics, on loopback; 0: on a free port,
     /// -1: does not.
     int metrics_port = -1;

@@ -1,13 +1,15 @@
 // Parameter servers under a simulated network and clock: simtest --seeds N [--start S] [--report
 // FILE].
 //
-// A seed decides delays, lost and repeated messages, their order, and when servers and workers are
-// killed and started again. Servers are the real ParameterStore with its real log, on a file system
-// in memory. Workers are simulated: they pull, compute, push, and repeat what is not answered, as
-// ClosureService does. Everything else happens on one thread, so that a seed replays exactly.
+// A seed decides delays, lost and repeated messages, their order, partitions of the network, and
+// when servers, workers and the chief are killed, paused and started again. Servers are the real
+// ParameterServer with its real log, on a file system in memory, and its real replication; the
+// chief's part of that is the real ReplicaPlanner. Workers are simulated: they pull, compute, push,
+// and repeat what is not answered, as ClosureService does, by the real ParameterClient. Everything
+// else happens on one thread, so that a seed replays exactly.
 //
-// What has to hold in the end: no closure hangs, each was applied exactly once on each server, and
-// the number of updates is what the servers say.
+// What has to hold in the end: no closure hangs, each was applied exactly once on each server, the
+// number of updates is what the servers say, and replicas are equal.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,92 +19,69 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <optional>
-#include <queue>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
-#include "tandem/distribute/internal/parameters/parameter_store.h"
+#include "tandem/distribute/internal/client/parameter_client.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
 
+#include "tests/simulation/cluster.h"
+
 using namespace tandem;
 using namespace tandem::distribute;
+using namespace tandem::simulation;
 
 namespace {
 
-constexpr double kTooLong = 10'000;  // seconds of the simulated clock
-constexpr double kResendAfter = 1.0;
+constexpr double kTooLong = 2'000;  // seconds of the simulated clock
 
-/// The clock, and what is to happen.
-class Clock {
- public:
-  explicit Clock(std::uint64_t seed) : random_(seed) {}
-  void after(double seconds, std::function<void()> event) {
-    events_.push({now_ + seconds, number_++, std::move(event)});
+struct Settings {
+  explicit Settings(Clock& clock) : workers(1 + clock.number(3)), closures(10 + clock.number(30)) {
+    replicas = clock.chance(0.6) ? 2 : 1;
+    durable = replicas == 1 || clock.chance(0.3);
+    servers = replicas == 1 ? 1 + clock.number(2) : 2 + clock.number(2);
+    to_aggregate = clock.chance(0.5) ? 0 : workers;
+    max_staleness = to_aggregate == 0 && clock.chance(0.3) ? 1 + clock.number(3) : 0;
+    loss = clock.chance(0.3) ? 0 : std::min(0.2 * clock.seconds(0.5), 0.4);
   }
-  bool step() {
-    if (events_.empty() || events_.top().time > kTooLong) return false;
-    const auto event = events_.top().run;
-    now_ = events_.top().time;
-    events_.pop();
-    event();
-    return true;
-  }
-  double now() const { return now_; }
-  bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(random_) < p; }
-  double seconds(double mean) { return std::exponential_distribution<>(1 / mean)(random_); }
-  int number(int below) { return std::uniform_int_distribution<>(0, below - 1)(random_); }
-
- private:
-  struct Event {
-    double time;
-    std::uint64_t number;
-    std::function<void()> run;
-    bool operator<(const Event& other) const {
-      return std::pair(time, number) > std::pair(other.time, other.number);
-    }
-  };
-  std::mt19937_64 random_;
-  double now_ = 0;
-  std::uint64_t number_ = 0;
-  std::priority_queue<Event> events_;
+  int workers, closures, servers, replicas, to_aggregate;
+  std::int64_t max_staleness;
+  bool durable;
+  double loss;
 };
 
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed)
       : clock_(seed),
-        num_servers_(1 + clock_.number(2)),
-        num_workers_(1 + clock_.number(3)),
-        num_closures_(10 + clock_.number(30)),
-        replicas_(clock_.chance(0.5) ? 0 : num_workers_),
-        loss_(clock_.chance(0.3) ? 0 : 0.2 * clock_.seconds(0.5)),
-        folder_(cat("ram://simulation/", seed)) {
-    loss_ = std::min(loss_, 0.4);
-    for (int s = 0; s < num_servers_; ++s) {
-      servers_.emplace_back();
-      start(s);
-      create(s);
-    }
+        network_(clock_),
+        settings_(clock_),
+        cluster_(clock_, network_,
+                 {settings_.servers, settings_.replicas, settings_.durable,
+                  cat("ram://simulation/", seed)}) {
+    note(cat(settings_.servers, " servers, ", settings_.replicas, " replicas, ",
+             settings_.durable ? "durable, " : "", settings_.workers, " workers, ",
+             settings_.closures, " closures, ", settings_.to_aggregate, " in an update, staleness ",
+             settings_.max_staleness, ", loss ", settings_.loss));
+    for (const std::string& home : homes()) state_ids_.push_back(create(home));
+    cluster_.watch();
+    network_.set_loss(settings_.loss);
     // Behind them are those that begin where the others wait for each other, as Coordinator's do.
-    workers_.resize(static_cast<std::size_t>(num_workers_ + kSpareWorkers));
-    for (int k = 0; k < num_closures_; ++k) waiting_.insert(k);
-    for (int w = 0; w < num_workers_; ++w) work(w);
-    const int kills = clock_.number(6);
-    for (int i = 0; i < kills; ++i) {
-      const double at = clock_.seconds(3);
-      if (clock_.chance(0.5)) {
-        clock_.after(at, [this, s = clock_.number(num_servers_)] { kill_server(s); });
-      } else {
-        clock_.after(at, [this, w = clock_.number(num_workers_)] { kill_worker(w); });
-      }
+    workers_.resize(static_cast<std::size_t>(settings_.workers + kSpareWorkers));
+    for (int w = 0; w < settings_.workers + kSpareWorkers; ++w) {
+      for (const std::string& home : homes())
+        worker(w).clients.push_back(client(cat("worker ", w), home));
     }
-    if (replicas_ > 0) {
+    for (int k = 0; k < settings_.closures; ++k) waiting_.insert(k);
+    for (int w = 0; w < settings_.workers; ++w) work(w);
+    const int faults = clock_.number(8);
+    for (int i = 0; i < faults; ++i) clock_.after(clock_.seconds(3), [this] { fault(); });
+    if (settings_.to_aggregate > 0) {
       flush();
       watch_progress();
     }
@@ -110,72 +89,108 @@ class Simulation {
 
   /// Empty if all is well, else what is wrong.
   std::string run() {
-    while (finished_.size() < static_cast<std::size_t>(num_closures_)) {
-      if (!clock_.step())
-        return cat("closures hang: ", num_closures_ - static_cast<int>(finished_.size()));
+    while (finished_.size() < static_cast<std::size_t>(settings_.closures) && failure_.empty()) {
+      if (!clock_.step(kTooLong))
+        return cat("closures hang: ", settings_.closures - static_cast<int>(finished_.size()));
     }
-    for (int s = 0; s < num_servers_; ++s) {
-      Server& server = at(s);
-      if (!server.store) start(s);
-      const std::string wrong = check(s);
-      if (!wrong.empty()) return wrong;
-    }
-    return {};
+    if (!failure_.empty()) return failure_;
+    return check_all();
   }
   std::string trace() const { return trace_; }
 
  private:
-  struct Server {
-    std::unique_ptr<ParameterStore> store;
-    std::string state_id;
-    int life = 0;  // the how-manieth start
-  };
   struct Worker {
     int life = 0;
     bool alive = true;
     int closure = -1;
-    int attempt = 0;  // answers to earlier ones are not looked at
-    std::vector<std::int64_t> versions;
-    std::set<int> open;  // servers that have not answered
+    int round = 0;         // answers to earlier ones are not looked at
+    std::size_t open = 0;  // servers that have not answered
     bool stale = false;
+    std::vector<proto::PullResponse> pulled;
+    std::vector<std::shared_ptr<ParameterClient>> clients;  // by home
+    std::shared_ptr<Cancellation> calls = std::make_shared<Cancellation>();
   };
-  using Method = void (ParameterStore::*)(Bytes, const ReplyDone&);
-  using Answer = std::function<void(const Status&, Bytes)>;
 
-  Server& at(int s) { return servers_[static_cast<std::size_t>(s)]; }
+  const std::vector<std::string>& homes() const { return cluster_.tasks(); }
   Worker& worker(int w) { return workers_[static_cast<std::size_t>(w)]; }
   void note(const std::string& line) { trace_ += cat(clock_.now(), ": ", line, "\n"); }
 
-  void start(int s) {
-    at(s).store = std::make_unique<ParameterStore>(cat("server ", s), cat(folder_, "/", s));
-    ++at(s).life;
+  std::shared_ptr<ParameterClient> client(const std::string& from, const std::string& home) {
+    std::vector<ParameterClient::Replica> replicas;
+    for (const std::string& task : cluster_.candidates(home))
+      replicas.push_back({task, network_.channel(from, task)});
+    return std::make_shared<ParameterClient>(std::move(replicas));
   }
 
-  // As it is done before a training begins: nothing is lost yet.
-  void create(int s) {
+  std::string create(const std::string& home) {
     proto::CreateParametersRequest message;
+    message.home = home;
     message.optimizer.make().name = "sgd";
     message.optimizer.make().learning_rate = 1;
-    message.replicas_to_aggregate = replicas_;
+    message.replicas_to_aggregate = settings_.to_aggregate;
+    message.max_staleness = settings_.max_staleness;
     Bytes request = write_message(message);
-    append_named_tensor_field(request, 1, "w", Array::zeros(DType::kFloat, Shape{num_closures_}));
-    at(s).store->create(std::move(request), [this, s](const Status&, Bytes reply) {
-      proto::CreateParametersResponse response;
-      read_message(reply, response);
-      at(s).state_id = response.state_id;
-    });
-    at(s).store->wait_until_durable();
+    append_named_tensor_field(request, 1, "w",
+                              Array::zeros(DType::kFloat, Shape{settings_.closures}));
+    return cluster_.create(home, std::move(request));
   }
 
-  void kill_server(int s) {
-    if (!at(s).store) return;
-    note(cat("server ", s, " is killed"));
-    ++at(s).life;  // answers of this one are lost
-    at(s).store->close();
-    at(s).store.reset();
-    clock_.after(clock_.seconds(1), [this, s] {
-      if (!at(s).store) start(s);
-      note(cat("server ", s, " is started again"));
+  // One thing that goes wrong.
+  void fault() {
+    if (calm_) return;
+    const std::string task = homes()[static_cast<std::size_t>(clock_.number(settings_.servers))];
+    const double kind = clock_.number(100) / 100.0;
+    if (kind < 0.4) return kill_server(task);
+    if (kind < 0.6) return kill_worker(clock_.number(settings_.workers));
+    if (kind < 0.75) return pause_server(task);
+    if (kind < 0.9) return cut(task);
+    if (settings_.replicas > 1 && cluster_.complete() && down_.empty()) {
+      note("the chief is replaced");
+      cluster_.replace_chief();
+    }
+  }
+
+  void kill_server(const std::string& task) {
+    // One failure at a time, where nothing but replicas keeps the variables.
+    const bool alone = !settings_.durable && !(cluster_.complete() && down_.empty());
+    if (alone || !cluster_.is_up(task)) return;
+    note(cat(task, " is killed"));
+    cluster_.kill(task);
+    down_.insert(task);
+    clock_.after(clock_.seconds(1), [this, task] {
+      cluster_.restart(task);
+      down_.erase(down_.find(task));
+      note(cat(task, " is started again"));
+    });
+  }
+
+  void pause_server(const std::string& task) {
+    if (!cluster_.is_up(task) || !down_.empty()) return;
+    note(cat(task, " is paused"));
+    network_.pause(task);
+    down_.insert(task);
+    clock_.after(clock_.seconds(4), [this, task] {
+      if (cluster_.is_up(task)) network_.resume(task);
+      down_.erase(down_.find(task));
+      note(cat(task, " goes on"));
+    });
+  }
+
+  void cut(const std::string& task) {
+    std::vector<std::string> others{"chief"};
+    for (const std::string& other : homes()) {
+      if (other != task) others.push_back(other);
+    }
+    for (int w = 0; w < settings_.workers; ++w) others.push_back(cat("worker ", w));
+    const std::string other =
+        others[static_cast<std::size_t>(clock_.number(static_cast<int>(others.size())))];
+    note(cat(task, " and ", other, " are cut off"));
+    network_.cut(task, other);
+    down_.insert(task);
+    clock_.after(clock_.seconds(3), [this, task, other] {
+      network_.heal(task, other);
+      down_.erase(down_.find(task));
+      note(cat(task, " and ", other, " are joined"));
     });
   }
 
@@ -184,45 +199,15 @@ class Simulation {
     if (!killed.alive) return;
     note(cat("worker ", w, " is killed"));
     if (killed.closure >= 0) waiting_.insert(killed.closure);
-    killed = {.life = killed.life + 1, .alive = false, .versions = {}, .open = {}};
+    killed.closure = -1;
+    ++killed.life;
+    killed.alive = false;
+    killed.calls->cancel();
+    killed.calls = std::make_shared<Cancellation>();
     clock_.after(clock_.seconds(2), [this, w] {
       worker(w).alive = true;
       work(w);
     });
-  }
-
-  // A request, and perhaps a second copy of it.
-  void send(int s, Method method, const Bytes& request, const Answer& answer) {
-    const int copies = clock_.chance(loss_) ? 0 : clock_.chance(loss_) ? 2 : 1;
-    for (int c = 0; c < copies; ++c) {
-      clock_.after(clock_.seconds(0.01),
-                   [this, s, method, request, answer] { deliver(s, method, request, answer); });
-    }
-  }
-
-  void deliver(int s, Method method, const Bytes& request, const Answer& answer) {
-    if (!at(s).store) return;
-    const int life = at(s).life;
-    const ReplyDone done = [this, s, life, answer](const Status& status, Bytes reply) {
-      const MutexLock lock(mutex_);
-      replies_.push_back({s, life, [answer, status, reply] { answer(status, reply); }});
-    };
-    Bytes copy(std::string(Bytes(request).flat()));
-    try {
-      ((*at(s).store).*method)(std::move(copy), done);
-    } catch (...) {
-      done(Status::of(std::current_exception()), {});
-    }
-    at(s).store->wait_until_durable();
-    std::vector<Reply> replies;
-    {
-      const MutexLock lock(mutex_);
-      replies.swap(replies_);
-    }
-    for (Reply& reply : replies) {
-      if (reply.life != at(reply.server).life || clock_.chance(loss_)) continue;
-      clock_.after(clock_.seconds(0.01), std::move(reply.run));
-    }
   }
 
   void work(int w) {
@@ -233,80 +218,80 @@ class Simulation {
     pull(w);
   }
 
-  void begin_round(int w) {
-    Worker& worker = this->worker(w);
-    ++worker.attempt;
-    for (int s = 0; s < num_servers_; ++s) worker.open.insert(s);
-    worker.stale = false;
-  }
-
-  // Sends to a server until it answers this round.
-  void ask(int w, int s, Method method, const Bytes& request,
-           const std::function<void(Bytes)>& answer) {
-    const int attempt = worker(w).attempt, life = worker(w).life;
-    const auto is_open = [this, w, s, attempt, life] {
-      const Worker& asking = worker(w);
-      return asking.life == life && asking.attempt == attempt && asking.open.contains(s);
-    };
-    send(s, method, request, [this, w, s, is_open, answer](const Status& status, Bytes reply) {
-      if (!is_open() || status.code == Code::kUnavailable || status.code == Code::kCancelled)
-        return;
-      if (!status.ok()) {
-        failure_ = status.message;
-        note(cat("worker ", w, ": ", status.message));
-        return;
-      }
-      worker(w).open.erase(s);
-      answer(std::move(reply));
-    });
-    clock_.after(kResendAfter + clock_.seconds(0.2),
-                 [this, w, s, method, request, answer, is_open] {
-                   if (is_open()) ask(w, s, method, request, answer);
-                 });
+  // Calls all servers, and `end` when they have answered.
+  void ask_all(int w, const char* method, const std::function<Bytes(std::size_t home)>& request,
+               const std::function<void(std::size_t home, Bytes reply)>& answer,
+               const std::function<void()>& end) {
+    Worker& asking = worker(w);
+    const int round = ++asking.round, life = asking.life;
+    asking.open = homes().size();
+    for (std::size_t h = 0; h < homes().size(); ++h) {
+      asking.clients[h]->call(
+          method, request(h), asking.calls,
+          [this, w, h, round, life, answer, end](const Status& status, Bytes reply) {
+            Worker& asked = worker(w);
+            if (asked.life != life || asked.round != round) return;
+            if (!status.ok()) {
+              failure_ = cat(homes()[h], ": ", status.message);
+              return;
+            }
+            answer(h, std::move(reply));
+            if (--asked.open == 0) end();
+          });
+    }
   }
 
   void pull(int w) {
-    begin_round(w);
-    worker(w).versions.assign(static_cast<std::size_t>(num_servers_), 0);
-    for (int s = 0; s < num_servers_; ++s) {
-      proto::PullRequest message;
-      message.state_id = at(s).state_id;
-      message.name = {"w"};
-      ask(w, s, &ParameterStore::pull, write_message(message), [this, w, s](Bytes reply) {
-        proto::PullResponse response;
-        read_message(reply, response);
-        worker(w).versions[static_cast<std::size_t>(s)] = response.version;
-        if (worker(w).open.empty()) push(w);
-      });
-    }
+    worker(w).pulled.assign(homes().size(), {});
+    ask_all(
+        w, kPullParameters,
+        [this](std::size_t h) {
+          proto::PullRequest message;
+          message.home = homes()[h];
+          message.state_id = state_ids_[h];
+          message.name = {"w"};
+          return write_message(message);
+        },
+        [this, w](std::size_t h, Bytes reply) { read_message(reply, worker(w).pulled[h]); },
+        [this, w] {
+          clock_.after(clock_.seconds(0.05), [this, w, life = worker(w).life] {
+            if (worker(w).life == life) push(w);
+          });
+        });
   }
 
   // The gradient of closure k is 1 at k.
   void push(int w) {
-    begin_round(w);
-    Array gradient = Array::zeros(DType::kFloat, Shape{num_closures_});
+    Array gradient = Array::zeros(DType::kFloat, Shape{settings_.closures});
     gradient.data<float>()[worker(w).closure] = 1;
-    for (int s = 0; s < num_servers_; ++s) {
-      proto::PushRequest message;
-      message.state_id = at(s).state_id;
-      message.coordinator = "chief";
-      message.sequence = worker(w).closure;
-      message.finished_below = finished_below();
-      message.version = worker(w).versions[static_cast<std::size_t>(s)];
-      Bytes request = write_message(message);
-      append_named_tensor_field(request, 6, "w", gradient);
-      ask(w, s, &ParameterStore::push, request, [this, w](Bytes reply) {
-        proto::PushResponse response;
-        read_message(reply, response);
-        Worker& pushing = worker(w);
-        pushing.stale = pushing.stale || response.stale;
-        if (!pushing.open.empty()) return;
-        if (pushing.stale) return pull(w);
-        finished_.insert(std::exchange(pushing.closure, -1));
-        progress_ = clock_.now();
-        if (w < num_workers_) work(w);
-      });
-    }
+    worker(w).stale = false;
+    ask_all(
+        w, kPushGradients,
+        [&](std::size_t h) {
+          proto::PushRequest message;
+          message.home = homes()[h];
+          message.state_id = state_ids_[h];
+          message.coordinator = "chief";
+          message.sequence = worker(w).closure;
+          message.finished_below = finished_below();
+          message.version = worker(w).pulled[h].version;
+          message.term = worker(w).pulled[h].term;
+          Bytes request = write_message(message);
+          append_named_tensor_field(request, 6, "w", gradient);
+          return request;
+        },
+        [this, w](std::size_t, Bytes reply) {
+          proto::PushResponse response;
+          read_message(reply, response);
+          worker(w).stale = worker(w).stale || response.stale;
+        },
+        [this, w] {
+          Worker& pushing = worker(w);
+          if (pushing.stale) return pull(w);
+          finished_.insert(std::exchange(pushing.closure, -1));
+          progress_ = clock_.now();
+          if (w < settings_.workers) work(w);
+        });
   }
 
   std::int64_t finished_below() const {
@@ -317,19 +302,22 @@ class Simulation {
 
   // As `join` does: again and again, since a server that is started again does not know of it.
   void flush() {
-    for (int s = 0; s < num_servers_; ++s) {
+    for (std::size_t h = 0; h < homes().size(); ++h) {
       proto::FlushRequest message;
-      message.state_id = at(s).state_id;
+      message.home = homes()[h];
+      message.state_id = state_ids_[h];
       message.coordinator = "chief";
-      message.below = num_closures_;
-      send(s, &ParameterStore::flush, write_message(message), [](const Status&, const Bytes&) {});
+      message.below = settings_.closures;
+      client("chief", homes()[h])
+          ->call(kFlushGradients, write_message(message), nullptr,
+                 [](const Status&, const Bytes&) {});
     }
     clock_.after(0.5, [this] { flush(); });
   }
 
   void watch_progress() {
     if (clock_.now() - progress_ > 5) {
-      for (int w = num_workers_; w < num_workers_ + kSpareWorkers; ++w) {
+      for (int w = settings_.workers; w < settings_.workers + kSpareWorkers; ++w) {
         if (worker(w).closure >= 0) continue;
         work(w);
         break;
@@ -339,53 +327,93 @@ class Simulation {
     clock_.after(1, [this] { watch_progress(); });
   }
 
-  std::string check(int s) {
-    if (!failure_.empty()) return failure_;
+  // Everything is up and connected again before it is looked at.
+  std::string check_all() {
+    network_.set_loss(0);
+    calm_ = true;
+    settle(10);  // what was lost before is noticed
+    if (!down_.empty() || !cluster_.complete()) settle(100);
+    if (!down_.empty() || !cluster_.complete()) return "the variables are not replicated again";
+    for (std::size_t h = 0; h < homes().size(); ++h) {
+      const std::string wrong = check(h, homes()[h]);
+      if (!wrong.empty()) return wrong;
+    }
+    // Each other replica has the state too: it is made the only one.
+    for (std::size_t h = 0; settings_.replicas > 1 && h < homes().size(); ++h) {
+      const std::vector<std::string> holders = cluster_.holders(homes()[h]);
+      if (holders.size() != 2) return cat(homes()[h], " is on ", holders.size(), " servers");
+      proto::SetViewRequest message;
+      message.home = homes()[h];
+      message.view.make().epoch = 1'000'000;
+      message.view.make().chain = {holders.back()};
+      network_.channel("test", holders.back())
+          ->call(kSetView, write_message(message), {}, [](const Status&, const Bytes&) {});
+      settle(1);
+      const std::string wrong = check(h, holders.back());
+      if (!wrong.empty()) return wrong;
+    }
+    return {};
+  }
+
+  void settle(double seconds) {
+    const double until = clock_.now() + seconds;
+    while (clock_.step(until)) continue;
+  }
+
+  std::string check(std::size_t h, const std::string& task) {
     proto::PullRequest message;
-    message.state_id = at(s).state_id;
+    message.home = homes()[h];
+    message.state_id = state_ids_[h];
     message.name = {"w"};
-    std::string wrong;
-    at(s).store->pull(write_message(message), [&](const Status& status, Bytes reply) {
-      proto::PullResponse response;
-      read_message(reply, response);
-      if (!status.ok() || response.parameter.size() != 1) {
-        wrong = cat("server ", s, " has lost the variable: ", status.message);
-        return;
-      }
-      const Array value = read_tensor(response.parameter[0].value, reply.owner());
-      double sum = 0;
-      for (int k = 0; k < num_closures_; ++k) {
-        const float applied = -value.data<float>()[k];
-        sum += applied;
-        const bool is_once =
-            replicas_ == 0 ? applied == 1.0f
-                           : applied > 0.99f / static_cast<float>(replicas_) && applied <= 1.0f;
-        if (!is_once) wrong = cat("closure ", k, " is ", applied, " on server ", s);
-      }
-      const auto updates = static_cast<double>(response.version);
-      if (sum < updates - 1e-3 || sum > updates + 1e-3)
-        wrong = cat("server ", s, " has applied ", sum, " in ", updates, " updates");
-    });
+    std::string wrong = cat(task, " does not answer");
+    bool answered = false;
+    const auto look = [&](const Status& status, Bytes reply) {
+      answered = true;
+      wrong = status.ok() ? check_values(reply, task) : cat(task, ": ", status.message);
+    };
+    if (task == homes()[h]) {
+      client("test", task)->call(kPullParameters, write_message(message), nullptr, look);
+    } else {
+      network_.channel("test", task)->call(kPullParameters, write_message(message), {}, look);
+    }
+    const double until = clock_.now() + 100;
+    while (!answered && clock_.step(until)) continue;
     return wrong;
   }
 
-  struct Reply {
-    int server;
-    int life;
-    std::function<void()> run;
-  };
+  std::string check_values(Bytes& reply, const std::string& task) {
+    proto::PullResponse response;
+    read_message(reply, response);
+    if (response.parameter.size() != 1) return cat(task, " has lost the variable");
+    const Array value = read_tensor(response.parameter[0].value, reply.owner());
+    const int replicas = settings_.to_aggregate;
+    double sum = 0;
+    for (int k = 0; k < settings_.closures; ++k) {
+      const float applied = -value.data<float>()[k];
+      sum += applied;
+      const bool is_once = replicas == 0
+                               ? applied == 1.0f
+                               : applied > 0.99f / static_cast<float>(replicas) && applied <= 1.0f;
+      if (!is_once) return cat("closure ", k, " is ", applied, " on ", task);
+    }
+    const auto updates = static_cast<double>(response.version);
+    if (sum < updates - 1e-3 || sum > updates + 1e-3)
+      return cat(task, " has applied ", sum, " in ", updates, " updates");
+    return {};
+  }
+
   static constexpr int kSpareWorkers = 8;
   Clock clock_;
-  double progress_ = 0;
-  const int num_servers_, num_workers_, num_closures_, replicas_;
-  double loss_;
-  const std::string folder_;
-  std::vector<Server> servers_;
+  simulation::Network network_;
+  const Settings settings_;
+  Cluster cluster_;
+  std::vector<std::string> state_ids_;
   std::vector<Worker> workers_;
   std::set<int> waiting_, finished_;
+  std::multiset<std::string> down_;  // killed, paused or cut off
+  double progress_ = 0;
+  bool calm_ = false;  // nothing more goes wrong
   std::string failure_, trace_;
-  Mutex mutex_;
-  std::vector<Reply> replies_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,15 @@ using testing::HasSubstr;
 /// Servers of this process: their addresses are known once they listen.
 class Cluster {
  public:
-  Cluster(int servers, int workers, std::string durable = {}) : durable_(std::move(durable)) {
+  Cluster(int servers, int workers, std::string durable = {}, int replicas = 1)
+      : durable_(std::move(durable)), replicas_(replicas) {
+    if (replicas > 1) {  // replicas have to know each other's addresses
+      std::vector<std::unique_ptr<Server>> held;
+      for (int t = 0; t < servers; ++t) {
+        held.push_back(std::make_unique<Server>(Server::Options{}));
+        spec_.set_address("ps", t, held.back()->address());
+      }
+    }
     for (int t = 0; t < servers; ++t) start("ps", t);
     for (int t = 0; t < workers; ++t) start("worker", t);
   }
@@ -34,7 +43,10 @@ class Cluster {
     options.task = task;
     options.inter_op_threads = 1;
     options.intra_op_threads = 1;
-    if (job == "ps") options.durable = durable_;
+    if (job == "ps") {
+      options.durable = durable_;
+      options.replicas = replicas_;
+    }
     auto server = std::make_unique<Server>(options);
     spec_.set_address(job, task, server->address());
     tasks_[{job, task}] = std::move(server);
@@ -48,6 +60,7 @@ class Cluster {
     return found != spec_.jobs().end() && found->second.contains(task);
   }
   const std::string durable_;
+  const int replicas_;
   ClusterSpec spec_;
   std::map<std::pair<std::string, int>, std::unique_ptr<Server>> tasks_;
 };
@@ -159,6 +172,66 @@ TEST(ParameterServerTest, AServerWithAFolderGoesOn) {
   ParameterServerStrategy next(sgd(cluster));
   next.add_variables({w});
   EXPECT_EQ(next.num_updates(), 20);
+}
+
+TEST(ParameterServerTest, AReplicaGoesOnWithoutAnyUpdateLost) {
+  Cluster cluster(2, 2, {}, 2);
+  auto options = sgd(cluster);
+  options.partitioner = Partitioner::fixed_shards(2);
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({4}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  int scheduled = 0;
+  const auto train = [&](int steps) {
+    for (int i = 0; i < steps; ++i, ++scheduled) strategy.schedule(step, {Tensor(1.0f)});
+  };
+  // Each server is lost and comes back, in turns: nothing of the first ones is left then.
+  for (int round = 0; round < 2; ++round) {
+    for (const int lost : {0, 1}) {
+      train(20);
+      cluster.stop("ps", lost);
+      train(20);
+      strategy.join();
+      cluster.start("ps", lost);
+      EXPECT_TRUE(strategy.wait_until_replicated(std::chrono::seconds(30)));
+    }
+  }
+  train(5);
+  strategy.join();
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), scheduled);
+  for (const float value : w.value().array().values<float>())
+    EXPECT_EQ(value, static_cast<float>(-scheduled));
+}
+
+TEST(ParameterServerTest, ANewChiefGoesOnWithReplicas) {
+  Cluster cluster(2, 1, {}, 2);
+  const Variable w(zeros({2}), {.name = "w"});
+  const auto train = [&](ParameterServerStrategy& strategy) {
+    const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+    for (int i = 0; i < 10; ++i) strategy.schedule(step, {Tensor(1.0f)});
+    strategy.join();
+    strategy.read_variables();
+  };
+  {
+    ParameterServerStrategy strategy(sgd(cluster));
+    strategy.add_variables({w});
+    train(strategy);
+  }
+  cluster.stop("ps", 0);
+  auto options = sgd(cluster);
+  options.heartbeat_timeout = std::chrono::seconds(2);
+  ParameterServerStrategy next(options);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    cluster.start("ps", 0);
+  });
+  next.add_variables({w});
+  later.join();
+  EXPECT_EQ(next.num_updates(), 10);
+  train(next);
+  EXPECT_EQ(w.value().array().values<float>()[1], -20.0f);
 }
 
 TEST(ParameterServerTest, AWorkerThatIsLostIsReplaced) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/internal/client/parameter_client.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
@@ -17,15 +18,17 @@ namespace tandem::distribute {
 // A closure as it was registered. What was pulled last stays for the next run.
 struct ClosureService::Closure {
   struct Server {
-    Channel* channel = nullptr;
-    std::string task;
+    std::shared_ptr<ParameterClient> client;
     std::string state_id;
     std::vector<std::string> shards;
+  };
+  struct Pulled {  // what a server's values are of
     std::int64_t version = 0;
+    std::string term = {};
   };
   struct Cache {
     std::map<std::string, Array> shards;
-    std::vector<std::int64_t> versions;  // by server
+    std::vector<Pulled> servers;
   };
   Bytes request;
   proto::RegisterClosureRequest message;
@@ -82,7 +85,6 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
  private:
   using Answers = std::function<void(std::vector<Bytes> replies)>;
 
-  // Calls all servers; a server that cannot be reached is waited for.
   void call_all(const char* method, const std::vector<Bytes>& requests, Answers answers) {
     struct Calls {
       Mutex mutex;
@@ -97,50 +99,26 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
       calls->replies.resize(requests.size());
     }
     for (std::size_t s = 0; s < requests.size(); ++s) {
-      call_server(s, method, requests[s], std::chrono::steady_clock::now() + kPatience,
-                  [self = shared_from_this(), calls, answers, s](Status status, Bytes reply) {
-                    std::vector<Bytes> replies;
-                    {
-                      const MutexLock lock(calls->mutex);
-                      if (!status.ok() && calls->error.ok()) calls->error = std::move(status);
-                      calls->replies[s] = std::move(reply);
-                      if (--calls->open > 0) return;
-                      status = calls->error;
-                      replies = std::move(calls->replies);
-                    }
-                    if (!status.ok()) return self->end(std::move(status), {});
-                    try {
-                      answers(std::move(replies));
-                    } catch (...) {
-                      self->end(Status::of(std::current_exception()), {});
-                    }
-                  });
+      closure_->servers[s].client->call(
+          method, requests[s], cancellation_,
+          [self = shared_from_this(), calls, answers, s](Status status, Bytes reply) {
+            std::vector<Bytes> replies;
+            {
+              const MutexLock lock(calls->mutex);
+              if (!status.ok() && calls->error.ok()) calls->error = std::move(status);
+              calls->replies[s] = std::move(reply);
+              if (--calls->open > 0) return;
+              status = calls->error;
+              replies = std::move(calls->replies);
+            }
+            if (!status.ok()) return self->end(std::move(status), {});
+            try {
+              answers(std::move(replies));
+            } catch (...) {
+              self->end(Status::of(std::current_exception()), {});
+            }
+          });
     }
-  }
-
-  void call_server(std::size_t s, const char* method, const Bytes& request,
-                   std::chrono::steady_clock::time_point until, ReplyDone done) {
-    const Closure::Server& server = closure_->servers[s];
-    const auto left = until - std::chrono::steady_clock::now();
-    server.channel->call(
-        method, request, {.timeout = left, .cancellation = cancellation_, .wait_for_ready = true},
-        [self = shared_from_this(), s, method, request, until, done = std::move(done)](
-            Status status, Bytes reply) {
-          const bool again = status.code == Code::kUnavailable &&
-                             std::chrono::steady_clock::now() < until &&
-                             !self->cancellation_->cancelled();
-          if (again) return self->call_server(s, method, request, until, done);
-          const std::string& task = self->closure_->servers[s].task;
-          if (status.code == Code::kUnavailable || status.code == Code::kDeadlineExceeded) {
-            // Another worker would not reach it either.
-            status = {Code::kInternal,
-                      cat("The parameter server ", task, " has not been reached for ",
-                          kPatience.count(), " s: ", status.message)};
-          } else if (!status.ok()) {
-            status.message = cat(task, ": ", status.message);
-          }
-          done(std::move(status), std::move(reply));
-        });
   }
 
   void pull() {
@@ -151,7 +129,9 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
         proto::PullRequest request;
         request.state_id = closure_->servers[s].state_id;
         request.name = closure_->servers[s].shards;
-        request.known_version = closure_->cache.versions[s];
+        request.home = closure_->servers[s].client->home();
+        request.known_version = closure_->cache.servers[s].version;
+        request.known_term = closure_->cache.servers[s].term;
         requests.push_back(write_message(request));
       }
     }
@@ -161,20 +141,21 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
       {
         const MutexLock lock(self->closure_->mutex);
         Closure::Cache& cache = self->closure_->cache;
-        self->versions_.resize(replies.size());
+        self->pulled_.resize(replies.size());
         // Runs at the same time may have pulled newer values; what this one has pulled is for it.
         shards = cache.shards;
         for (std::size_t s = 0; s < replies.size(); ++s) {
           proto::PullResponse response;
           read_message(replies[s], response);
-          self->versions_[s] = response.version;
-          const bool is_newest = response.version >= cache.versions[s];
+          self->pulled_[s] = {response.version, response.term};
+          const bool is_newest = response.term != cache.servers[s].term ||
+                                 response.version >= cache.servers[s].version;
           for (const proto::NamedValue& value : response.parameter) {
             Array array = read_tensor(value.value, replies[s].owner());
             if (is_newest) cache.shards[value.name] = array;
             shards[value.name] = std::move(array);
           }
-          if (is_newest) cache.versions[s] = response.version;
+          if (is_newest) cache.servers[s] = self->pulled_[s];
         }
       }
       self->compute(shards);
@@ -218,7 +199,9 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
       messages[s].coordinator = closure.coordinator;
       messages[s].sequence = message_.sequence;
       messages[s].finished_below = message_.finished_below;
-      messages[s].version = versions_[s];
+      messages[s].version = pulled_[s].version;
+      messages[s].term = pulled_[s].term;
+      messages[s].home = closure_->servers[s].client->home();
       requests.push_back(write_message(messages[s]));
     }
     bool pushes = false;
@@ -264,7 +247,7 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
   const std::shared_ptr<Cancellation> cancellation_;
   ReplyDone done_;
   proto::RunClosureRequest message_;
-  std::vector<std::int64_t> versions_;  // that were pulled, by server
+  std::vector<Closure::Pulled> pulled_;  // by server
 };
 
 void ClosureService::add_to(MethodTable& methods) {
@@ -284,11 +267,18 @@ void ClosureService::add(Bytes request, const CallContext& context, const ReplyD
   proto::RegisterClosureRequest& message = closure->message;
   read_message(closure->request, message);
   for (const proto::ClosureServer& server : message.server) {
-    Channel* channel = peers_.find(server.task);
-    if (!channel)
-      throw NotFoundError(
-          cat("The cluster of ", master_.worker().task(), " has no task ", server.task, "."));
-    closure->servers.push_back({channel, server.task, server.state_id, {}});
+    std::vector<std::string> tasks = server.replica;
+    if (tasks.empty()) tasks.push_back(server.task);
+    std::vector<ParameterClient::Replica> replicas;
+    for (const std::string& task : tasks) {
+      Channel* channel = peers_.find(task);
+      if (!channel)
+        throw NotFoundError(
+            cat("The cluster of ", master_.worker().task(), " has no task ", task, "."));
+      replicas.push_back({task, channel});
+    }
+    closure->servers.push_back(
+        {std::make_shared<ParameterClient>(std::move(replicas)), server.state_id, {}});
   }
   closure->signature.feeds = message.input;
   closure->signature.fetches = message.output;
@@ -305,7 +295,7 @@ void ClosureService::add(Bytes request, const CallContext& context, const ReplyD
   }
   {
     const MutexLock lock(closure->mutex);
-    closure->cache.versions.resize(closure->servers.size());
+    closure->cache.servers.resize(closure->servers.size());
   }
   // The graph runs on this task's own devices.
   proto::ConfigProto config;

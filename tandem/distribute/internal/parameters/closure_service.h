@@ -16,13 +16,10 @@ inline constexpr const char* kRunClosure = "/tandem.ClosureService/Run";
 /// What a worker does for a ParameterServerStrategy: it keeps closures, graphs with parameters, and
 /// runs them: it pulls the parameters that have changed, computes, and pushes the gradients under
 /// the closure's number. A parameter server that cannot be reached is waited for, so that one may
-/// be started again meanwhile; one that is synchronous and calls a gradient stale has it computed
-/// again.
+/// be started again meanwhile, or another one may take over (ParameterClient); one that is
+/// synchronous and calls a gradient stale has it computed again.
 class ClosureService {
  public:
-  /// How long a parameter server may be away.
-  static constexpr auto kPatience = std::chrono::seconds(60);
-
   /// What is given by reference must outlive this, and this the table's calls.
   ClosureService(Master& master, const Peers& peers) : master_(master), peers_(peers) {}
   void add_to(MethodTable& methods);

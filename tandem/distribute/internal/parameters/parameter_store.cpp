@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/internal/parameters/gather_rows.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
@@ -13,33 +14,48 @@
 namespace tandem::distribute {
 namespace {
 
-// A value that keeps nothing of the message it came in.
-Array read_owned(std::string_view bytes) { return read_tensor(bytes, nullptr).clone(); }
-
-std::string tensor_bytes(const Array& value) { return std::string(write_tensor(value).flat()); }
+void run(const Actions& actions) {
+  for (const auto& action : actions) action();
+}
 
 }  // namespace
 
-ParameterStore::ParameterStore(std::string task, const std::string& folder)
-    : task_(std::move(task)) {
-  if (folder.empty()) return;
-  log_ = std::make_unique<UpdateLog>(folder);
+ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
+  {
+    const MutexLock lock(mutex_);
+    term_ = new_handle();
+  }
+  if (options_.folder.empty()) return;
+  log_ = std::make_unique<UpdateLog>(options_.folder);
   const bool found = log_->recover([this](std::string_view bytes) { restore(bytes); },
                                    [this](std::string_view bytes) { replay(bytes); });
+  Actions none;
   const MutexLock lock(mutex_);
-  if (found) take_snapshot([](const std::exception_ptr&) {});
+  if (found) take_snapshot({}, none);
 }
 
-void ParameterStore::check_state(const std::string& state_id) const {
-  if (state_id_.empty()) {
-    throw DataLossError(
-        cat("The parameter server ", task_,
-            " was started again, and its variables and their optimizer state are gone. Begin from "
-            "the last checkpoint. A server with --durable DIR keeps them."));
+ParameterStore::~ParameterStore() = default;
+
+bool ParameterStore::serves() const {
+  if (view_.epoch == 0) return true;
+  return active_ && view_.chain.front() == options_.task;
+}
+
+void ParameterStore::check_serves(const std::string& state_id) const {
+  if (!serves()) {
+    throw UnavailableError(cat("The task ", options_.task,
+                               " does not serve these variables now; another replica does."));
   }
-  if (state_id != state_id_) {
+  if (state_.id.empty()) {
+    throw DataLossError(
+        cat("The parameter server ", options_.task,
+            " was started again, and its variables and their optimizer state are gone. Begin from "
+            "the last checkpoint. A server with --durable DIR keeps them, and so do replicas "
+            "(--replicas 2)."));
+  }
+  if (state_id != state_.id) {
     throw FailedPreconditionError(
-        cat("The parameter server ", task_, " holds the variables of another training."));
+        cat("The parameter server ", options_.task, " holds the variables of another training."));
   }
 }
 
@@ -52,41 +68,52 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
     Parameter& added = made[parameter.name];
     if (added.value.valid())
       throw InvalidArgumentError(cat("There are two variables '", parameter.name, "'."));
-    added.value = read_owned(parameter.value);
+    added.value = read_tensor(parameter.value, nullptr).clone();
     add_slots(added, *message.optimizer);
   }
+  proto::TrainingSettings settings;
+  settings.optimizer.make() = *message.optimizer;
+  settings.replicas_to_aggregate = message.replicas_to_aggregate;
+  settings.max_staleness = message.max_staleness;
   proto::CreateParametersResponse response;
-  MutexLock lock(mutex_);
-  response.existed = !state_id_.empty();
-  if (response.existed) {
-    for (const auto& [name, parameter] : made) {
-      const auto found = parameters_.find(name);
-      if (found == parameters_.end() || found->second.value.shape() != parameter.value.shape() ||
-          found->second.value.dtype() != parameter.value.dtype() ||
-          found->second.slots.size() != parameter.slots.size() ||
-          made.size() != parameters_.size()) {
-        throw FailedPreconditionError(
-            cat("The parameter server ", task_,
-                " holds the variables of another training: they differ in '", name,
-                "' or in number. Start it with another --durable folder, or without."));
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    response.existed = !state_.id.empty();
+    if (!response.existed && message.replicas_have_it)
+      throw UnavailableError(cat("The task ", options_.task, " has no variables; replicas have."));
+    response.state_id = response.existed ? state_.id : new_handle();
+    response.num_updates = state_.version;
+    const auto answer = [done, response](const Status& status) {
+      done(status, status.ok() ? write_message(response) : Bytes());
+    };
+    if (response.existed) {
+      check_serves(state_.id);
+      for (const auto& [name, parameter] : made) {
+        const auto found = state_.parameters.find(name);
+        if (found == state_.parameters.end() ||
+            found->second.value.shape() != parameter.value.shape() ||
+            found->second.value.dtype() != parameter.value.dtype() ||
+            found->second.slots.size() != parameter.slots.size() ||
+            made.size() != state_.parameters.size()) {
+          throw FailedPreconditionError(
+              cat("The parameter server ", options_.task,
+                  " holds the variables of another training: they differ in '", name,
+                  "' or in number. Start it with another --durable folder, or without."));
+        }
       }
+      state_.apply(settings);
+      proto::UpdateRecord record;
+      record.settings.make() = settings;
+      commit(write_message(record), answer, actions);
+    } else {
+      state_.id = response.state_id;
+      state_.parameters = std::move(made);
+      state_.apply(settings);
+      take_snapshot(answer, actions);
     }
-  } else {
-    state_id_ = new_handle();
-    parameters_ = std::move(made);
   }
-  optimizer_ = *message.optimizer;
-  replicas_ = message.replicas_to_aggregate;
-  response.state_id = state_id_;
-  response.num_updates = version_;
-  if (!log_) {
-    lock.unlock();
-    return done({}, write_message(response));
-  }
-  take_snapshot([done, response](const std::exception_ptr& error) {
-    if (error) return done(Status::of(error), {});
-    done({}, write_message(response));
-  });
+  run(actions);
 }
 
 void ParameterStore::pull(Bytes request, const ReplyDone& done) {
@@ -95,16 +122,27 @@ void ParameterStore::pull(Bytes request, const ReplyDone& done) {
   Bytes reply;
   {
     const MutexLock lock(mutex_);
-    check_state(message.state_id);
+    check_serves(message.state_id);
+    const auto find = [&](const std::string& name) -> const Parameter& {
+      const auto found = state_.parameters.find(name);
+      if (found != state_.parameters.end()) return found->second;
+      throw NotFoundError(
+          cat("The parameter server ", options_.task, " has no variable '", name, "'."));
+    };
     proto::PullResponse response;
-    response.version = version_;
+    response.version = state_.version;
+    response.term = term_;
     reply = write_message(response);
+    const bool knows = message.known_version > 0 && message.known_term == term_;
     for (const std::string& name : message.name) {
-      const auto found = parameters_.find(name);
-      if (found == parameters_.end())
-        throw NotFoundError(cat("The parameter server ", task_, " has no variable '", name, "'."));
-      if (message.known_version > 0 && found->second.version <= message.known_version) continue;
-      append_named_tensor_field(reply, 2, name, found->second.value);
+      const Parameter& parameter = find(name);
+      if (knows && parameter.version <= message.known_version) continue;
+      append_named_tensor_field(reply, 2, name, parameter.value);
+    }
+    for (const proto::RowsRequest& rows : message.rows) {
+      const Array index = read_tensor(rows.index, request.owner());
+      append_named_tensor_field(reply, 4, rows.name,
+                                gather_rows(find(rows.name).value, index, rows.name));
     }
   }
   done({}, std::move(reply));
@@ -112,11 +150,18 @@ void ParameterStore::pull(Bytes request, const ReplyDone& done) {
 
 void ParameterStore::check_gradients(const proto::PushRequest& message) const {
   for (const proto::Gradient& gradient : message.gradient) {
-    if (!parameters_.contains(gradient.name)) {
+    if (!state_.parameters.contains(gradient.name)) {
       throw NotFoundError(
-          cat("The parameter server ", task_, " has no variable '", gradient.name, "'."));
+          cat("The parameter server ", options_.task, " has no variable '", gradient.name, "'."));
     }
   }
+}
+
+// Values of another term may be of an update that was lost before it was acknowledged.
+bool ParameterStore::is_stale(const proto::PushRequest& message) const {
+  if (state_.replicas_to_aggregate == 0 && state_.max_staleness == 0) return false;
+  const std::int64_t allowed = state_.replicas_to_aggregate > 0 ? 0 : state_.max_staleness;
+  return message.term != term_ || message.version + allowed < state_.version;
 }
 
 void ParameterStore::push(Bytes request, const ReplyDone& done) {
@@ -125,227 +170,171 @@ void ParameterStore::push(Bytes request, const ReplyDone& done) {
   pushed->done = done;
   read_message(pushed->request, pushed->message);
   const proto::PushRequest& message = pushed->message;
-  std::function<void()> answers;
-  proto::PushResponse response;
+  Actions actions;
   {
     const MutexLock lock(mutex_);
-    check_state(message.state_id);
+    check_serves(message.state_id);
     check_gradients(message);
-    Applied& applied = applied_[message.coordinator];
-    response.duplicate = applied.contains(message.sequence);
-    response.stale = !response.duplicate && replicas_ > 0 && message.version < version_;
-    response.version = version_;
-    if (!response.duplicate && !response.stale) {
-      if (replicas_ == 0) {
-        answers = apply_and_log({pushed});
-      } else {
-        std::shared_ptr<Push>& waiting = waiting_[{message.coordinator, message.sequence}];
-        // A caller that asks again has lost its first call.
-        if (waiting) {
-          answers = [earlier = waiting] {
-            earlier->done({Code::kCancelled, "The update was pushed again."}, {});
-          };
-        }
-        waiting = pushed;
-        const auto applying = apply_waiting();
-        if (applying) {
-          answers = [first = std::move(answers), applying] {
-            if (first) first();
-            applying();
-          };
-        }
+    proto::PushResponse response;
+    response.duplicate = state_.applied[message.coordinator].contains(message.sequence);
+    response.stale = !response.duplicate && is_stale(message);
+    response.version = state_.version;
+    if (response.duplicate) {
+      // What it was applied by may not be everywhere yet.
+      queue_.wait(
+          [done, response](const Status& status) {
+            done(status, status.ok() ? write_message(response) : Bytes());
+          },
+          actions);
+    } else if (response.stale) {
+      actions.push_back([done, response] { done({}, write_message(response)); });
+    } else if (state_.replicas_to_aggregate == 0) {
+      apply_group({pushed}, actions);
+    } else {
+      std::shared_ptr<Push>& waiting = waiting_[{message.coordinator, message.sequence}];
+      if (waiting) {  // a caller that asks again has lost its first call
+        actions.push_back([earlier = waiting] {
+          earlier->done({Code::kCancelled, "The update was pushed again."}, {});
+        });
       }
+      waiting = pushed;
+      apply_waiting(actions);
     }
   }
-  if (answers) answers();
-  if (!response.duplicate && !response.stale) return;
-  // What a duplicate was applied by may not be on the disk yet.
-  if (log_ && response.duplicate) {
-    return log_->append({}, [done, response](const std::exception_ptr& error) {
-      if (error) return done(Status::of(error), {});
-      done({}, write_message(response));
-    });
-  }
-  done({}, write_message(response));
+  run(actions);
 }
 
 void ParameterStore::flush(Bytes request, const ReplyDone& done) {
   proto::FlushRequest message;
   read_message(request, message);
-  std::function<void()> answers;
+  Actions actions;
   {
     const MutexLock lock(mutex_);
-    check_state(message.state_id);
+    check_serves(message.state_id);
     std::int64_t& below = flush_below_[message.coordinator];
     below = std::max(below, message.below);
-    answers = apply_waiting();
+    apply_waiting(actions);
   }
-  if (answers) answers();
+  run(actions);
   done({}, {});
 }
 
 bool ParameterStore::group_is_complete() const {
   if (waiting_.empty()) return false;
-  if (waiting_.size() >= static_cast<std::size_t>(replicas_)) return true;
+  if (waiting_.size() >= static_cast<std::size_t>(state_.replicas_to_aggregate)) return true;
   const std::string& coordinator = waiting_.begin()->first.first;
   const auto below = flush_below_.find(coordinator);
   if (below == flush_below_.end()) return false;
-  const auto applied = applied_.find(coordinator);
+  const auto applied = state_.applied.find(coordinator);
   for (std::int64_t n = applied->second.below; n < below->second; ++n) {
     if (!applied->second.contains(n) && !waiting_.contains({coordinator, n})) return false;
   }
   return waiting_.rbegin()->first.second < below->second;
 }
 
-std::function<void()> ParameterStore::apply_waiting() {
-  if (!group_is_complete()) return nullptr;
+void ParameterStore::apply_waiting(Actions& actions) {
+  if (!group_is_complete()) return;
+  const auto most = static_cast<std::size_t>(state_.replicas_to_aggregate);
   Pushes group;
-  while (!waiting_.empty() &&
-         (replicas_ == 0 || group.size() < static_cast<std::size_t>(replicas_))) {
+  while (!waiting_.empty() && (most == 0 || group.size() < most)) {
     group.push_back(std::move(waiting_.begin()->second));
     waiting_.erase(waiting_.begin());
   }
-  return apply_and_log(std::move(group));
+  apply_group(std::move(group), actions);
 }
 
-void ParameterStore::apply(const Pushes& group) {
-  std::map<std::string, std::vector<Array>> gradients;
-  for (const auto& push : group) {
-    for (const proto::Gradient& gradient : push->message.gradient)
-      gradients[gradient.name].push_back(read_tensor(gradient.value, push->request.owner()));
-  }
-  for (const auto& [name, values] : gradients) {
-    const Array& value = parameters_.at(name).value;
-    for (const Array& gradient : values) {
-      if (gradient.shape() == value.shape() && gradient.dtype() == value.dtype()) continue;
-      throw InvalidArgumentError(cat("The gradient of '", name, "' is ", gradient.dtype(),
-                                     gradient.shape(), ", but the variable is ", value.dtype(),
-                                     value.shape(), "."));
-    }
-  }
-  ++version_;
-  for (const auto& [name, values] : gradients) {
-    Parameter& parameter = parameters_.at(name);
-    apply_gradients(parameter, values, optimizer_, version_);
-    parameter.version = version_;
-  }
-  for (const auto& push : group) {
-    const proto::PushRequest& message = push->message;
-    Applied& applied = applied_[message.coordinator];
-    applied.above.insert(message.sequence);
-    applied.below = std::max(applied.below, message.finished_below);
-    while (!applied.above.empty() && *applied.above.begin() <= applied.below) {
-      applied.below = std::max(applied.below, *applied.above.begin() + 1);
-      applied.above.erase(applied.above.begin());
-    }
-  }
-}
-
-std::function<void()> ParameterStore::apply_and_log(Pushes group) {
+void ParameterStore::apply_group(Pushes group, Actions& actions) {
   try {
-    apply(group);
+    state_.apply(group);
   } catch (...) {
-    return [group, error = std::current_exception()] {
+    actions.push_back([group, error = std::current_exception()] {
       for (const auto& push : group) push->done(Status::of(error), {});
-    };
+    });
+    return;
   }
   proto::PushResponse response;
-  response.version = version_;
-  const auto reply = [group, response](const std::exception_ptr& error) {
-    for (const auto& push : group) {
-      if (error) {
-        push->done(Status::of(error), {});
-      } else {
-        push->done({}, write_message(response));
-      }
-    }
-  };
-  if (!log_) return [reply] { reply(nullptr); };
-  proto::UpdateRecord record;
-  for (const auto& push : group) record.push.push_back(push->request.flat());
-  log_->append(write_message(record), reply);
-  if (log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot([](const std::exception_ptr&) {});
-  return nullptr;
+  response.version = state_.version;
+  const Bytes record = log_ || has_next() ? record_of(group) : Bytes();
+  commit(
+      record,
+      [group = std::move(group), response](const Status& status) {
+        for (const auto& push : group)
+          push->done(status, status.ok() ? write_message(response) : Bytes());
+      },
+      actions);
+  if (log_ && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, actions);
 }
 
-void ParameterStore::take_snapshot(UpdateLog::Durable durable) {
-  struct State {
-    proto::ParameterSnapshot message;
-    std::map<std::string, Parameter> parameters;
-  };
-  const auto state = std::make_shared<State>();
-  state->message.state_id = state_id_;
-  state->message.version = version_;
-  state->message.optimizer.make() = optimizer_;
-  state->message.replicas_to_aggregate = replicas_;
-  for (const auto& [name, applied] : applied_) {
-    proto::SavedCoordinator& saved = state->message.coordinator.emplace_back();
-    saved.name = name;
-    saved.below = applied.below;
-    saved.above.assign(applied.above.begin(), applied.above.end());
+void ParameterStore::commit(const Bytes& record, CommitQueue::Done done, Actions& actions) {
+  const CommitQueue::Entry& entry = queue_.add(state_.position, record, !log_, !has_next());
+  const std::uint64_t serial = entry.serial;
+  if (log_) {
+    log_->append(record,
+                 [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
   }
-  state->parameters = parameters_;  // shares the values, which are not changed then
-  log_->snapshot(
-      [state] {
-        std::vector<std::string> bytes;  // what the message's views are of
-        std::size_t count = 0;
-        for (const auto& [name, parameter] : state->parameters) count += 1 + parameter.slots.size();
-        bytes.reserve(count);
-        for (const auto& [name, parameter] : state->parameters) {
-          proto::SavedParameter& saved = state->message.parameter.emplace_back();
-          saved.name = name;
-          saved.version = parameter.version;
-          saved.value = bytes.emplace_back(tensor_bytes(parameter.value));
-          for (const Array& slot : parameter.slots)
-            saved.slot.emplace_back(bytes.emplace_back(tensor_bytes(slot)));
-        }
-        return io::proto::WireWriter::write(state->message);
-      },
-      std::move(durable));
+  if (link_.ready) send(entry, actions);
+  queue_.wait(std::move(done), actions);
+}
+
+void ParameterStore::take_snapshot(CommitQueue::Done done, Actions& actions) {
+  if (log_) {
+    const std::uint64_t serial =
+        queue_.add(state_.position, {}, false, !has_next() || link_.ready).serial;
+    log_->snapshot(
+        [snapshot = state_.snapshot(view_)]() mutable { return std::string(snapshot.flat()); },
+        [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
+  } else if (has_next()) {
+    queue_.add(state_.position, {}, true, link_.ready);
+  }
+  if (done) queue_.wait(std::move(done), actions);
+}
+
+void ParameterStore::on_logged(std::uint64_t serial, const std::exception_ptr& error) {
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    queue_.mark_logged(serial, error ? Status::of(error) : Status(), actions);
+  }
+  run(actions);
 }
 
 void ParameterStore::restore(std::string_view bytes) {
   proto::ParameterSnapshot message;
   read_part(bytes, message);
   const MutexLock lock(mutex_);
-  state_id_ = message.state_id;
-  version_ = message.version;
-  optimizer_ = *message.optimizer;
-  replicas_ = message.replicas_to_aggregate;
-  for (const proto::SavedParameter& saved : message.parameter) {
-    Parameter& parameter = parameters_[saved.name];
-    parameter.value = read_owned(saved.value);
-    parameter.version = saved.version;
-    for (const std::string_view slot : saved.slot) parameter.slots.push_back(read_owned(slot));
-  }
-  for (const proto::SavedCoordinator& saved : message.coordinator) {
-    Applied& applied = applied_[saved.name];
-    applied.below = saved.below;
-    applied.above.insert(saved.above.begin(), saved.above.end());
-  }
+  state_ = ParameterState::of_snapshot(message);
+  view_ = *message.view;
 }
 
 void ParameterStore::replay(std::string_view bytes) {
   proto::UpdateRecord record;
   read_part(bytes, record);
-  Pushes group;
-  for (const std::string_view push : record.push) {
-    group.push_back(std::make_shared<Push>());
-    group.back()->request = Bytes(std::string(push));
-    read_message(group.back()->request, group.back()->message);
-  }
   const MutexLock lock(mutex_);
-  if (!group.empty()) apply(group);
+  if (record.view.has()) view_ = *record.view;
+  state_.apply_record(Bytes(std::string(bytes)));
+}
+
+void ParameterStore::drop_calls(Actions& actions) {
+  const Status status{Code::kUnavailable,
+                      cat("The task ", options_.task, " does not serve these variables any more.")};
+  for (auto& [key, push] : waiting_)
+    actions.push_back([push = std::move(push), status] { push->done(status, {}); });
+  waiting_.clear();
+  for (auto& [position, record] : early_)
+    actions.push_back([done = std::move(record.done), status] { done(status, {}); });
+  early_.clear();
+  for (auto& caller : locating_)
+    actions.push_back([done = std::move(caller.done), status] { done(status, {}); });
+  locating_.clear();
 }
 
 void ParameterStore::close() {
-  decltype(waiting_) waiting;
+  Actions actions;
   {
     const MutexLock lock(mutex_);
-    waiting.swap(waiting_);
+    drop_calls(actions);
   }
-  for (const auto& [key, push] : waiting)
-    push->done({Code::kUnavailable, cat("The parameter server ", task_, " ends.")}, {});
+  run(actions);
 }
 
 void ParameterStore::wait_until_durable() {
@@ -358,11 +347,10 @@ void ParameterStore::wait_until_durable() {
 ParameterStore::Figures ParameterStore::figures() const {
   const MutexLock lock(mutex_);
   Figures figures;
-  figures.state_id = state_id_;
-  figures.num_updates = version_;
-  figures.num_parameters = parameters_.size();
+  figures.num_updates = state_.version;
+  figures.num_parameters = state_.parameters.size();
   figures.num_waiting = waiting_.size();
-  for (const auto& [name, parameter] : parameters_) {
+  for (const auto& [name, parameter] : state_.parameters) {
     figures.bytes += parameter.value.num_bytes();
     for (const Array& slot : parameter.slots) figures.bytes += slot.num_bytes();
   }

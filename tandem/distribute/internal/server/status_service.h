@@ -6,7 +6,7 @@
 
 #include "tandem/distribute/cluster_spec.h"
 #include "tandem/distribute/internal/master/master.h"
-#include "tandem/distribute/internal/parameters/parameter_store.h"
+#include "tandem/distribute/internal/parameters/parameter_server.h"
 #include "tandem/distribute/internal/rpc/method_table.h"
 
 namespace tandem::distribute {
@@ -23,7 +23,7 @@ inline constexpr const char* kStatusMethod = "/tandem.ClusterService/Status";
 class StatusService {
  public:
   /// What is given by reference must outlive this, and this the table's calls.
-  StatusService(Master& master, const ParameterStore& parameters, ClusterSpec cluster)
+  StatusService(Master& master, const ParameterServer& parameters, ClusterSpec cluster)
       : master_(master), parameters_(parameters), cluster_(std::move(cluster)) {}
   void add_to(MethodTable& methods);
   /// The figures as Prometheus' text.
@@ -33,7 +33,7 @@ class StatusService {
   std::string status() const;
 
   Master& master_;
-  const ParameterStore& parameters_;
+  const ParameterServer& parameters_;
   const ClusterSpec cluster_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -234,6 +234,14 @@ void append_tensor_field(Bytes& message, int field, const Array& value) {
   append(message, std::move(prefix), std::move(parts));
 }
 
+void append_bytes_field(Bytes& message, int field, Bytes value) {
+  std::string prefix;
+  put_tag(prefix, field, kLengthDelimited);
+  put_varint(prefix, value.size());
+  message.append(std::move(prefix));
+  message.append(std::move(value));
+}
+
 void append_named_tensor_field(Bytes& message, int field, std::string_view name,
                                const Array& value) {
   Parts parts = parts_of(value);

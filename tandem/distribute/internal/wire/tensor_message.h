@@ -20,6 +20,8 @@ Bytes write_tensor(const Array& value);
 
 /// The same within another message, as its field of that number.
 void append_tensor_field(Bytes& message, int field, const Array& value);
+/// Any bytes, such as another message, as a field.
+void append_bytes_field(Bytes& message, int field, Bytes value);
 /// A NamedTensorProto {name = 1, tensor = 2} as a field.
 void append_named_tensor_field(Bytes& message, int field, std::string_view name,
                                const Array& value);

@@ -1,0 +1,128 @@
+#include "tandem/distribute/internal/client/parameter_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/thread_annotations.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/wire/messages.h"
+#include "tandem/distribute/proto/parameters.h"
+
+namespace tandem::distribute {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kAskFor = std::chrono::milliseconds(500);
+// A task that has stopped, though its machine answers, must not hold a call for long.
+constexpr auto kMaxAttempt = std::chrono::seconds(10);
+
+}  // namespace
+
+struct ParameterClient::Call {
+  const char* method;
+  Bytes request;
+  std::shared_ptr<const Cancellation> cancellation;
+  ReplyDone done;
+  Clock::time_point until = Clock::now() + kPatience;
+};
+
+ParameterClient::ParameterClient(std::vector<Replica> replicas) : replicas_(std::move(replicas)) {}
+
+void ParameterClient::call(const char* method, Bytes request,
+                           std::shared_ptr<const Cancellation> cancellation, ReplyDone done) {
+  attempt(std::make_shared<Call>(
+      Call{method, std::move(request), std::move(cancellation), std::move(done)}));
+}
+
+void ParameterClient::attempt(const std::shared_ptr<Call>& call) {
+  const Replica& replica = replicas_[serving_];
+  const bool alone = replicas_.size() == 1;
+  std::chrono::nanoseconds left = call->until - Clock::now();
+  if (!alone) left = std::min<std::chrono::nanoseconds>(left, kMaxAttempt);
+  replica.channel->call(
+      call->method, call->request,
+      {.timeout = left, .cancellation = call->cancellation, .wait_for_ready = alone},
+      [self = shared_from_this(), call, alone, &replica](Status status, Bytes reply) {
+        const bool has_time =
+            Clock::now() < call->until && !(call->cancellation && call->cancellation->cancelled());
+        const bool is_away = status.code == Code::kUnavailable;
+        if (alone && is_away && has_time) return self->attempt(call);
+        const bool may_have_moved =
+            is_away || status.code == Code::kDataLoss || status.code == Code::kDeadlineExceeded;
+        if (!alone && may_have_moved && has_time) return self->locate(call, status);
+        if (is_away || status.code == Code::kDeadlineExceeded) {
+          // Another worker would not reach it either.
+          status = {Code::kInternal,
+                    cat("The parameter server ", self->home(), " has not been reached for ",
+                        std::chrono::seconds(kPatience).count(), " s: ", status.message)};
+        } else if (!status.ok()) {
+          status.message = cat(replica.task, ": ", status.message);
+        }
+        call->done(std::move(status), std::move(reply));
+      });
+}
+
+// Asks all replicas who serves; those that do not wait with their answer until they do.
+void ParameterClient::locate(const std::shared_ptr<Call>& call, const Status& failure) {
+  struct Search {
+    Mutex mutex;
+    std::size_t open TANDEM_GUARDED_BY(mutex) = 0;
+    std::size_t empty TANDEM_GUARDED_BY(mutex) = 0;
+    bool found TANDEM_GUARDED_BY(mutex) = false;
+    const std::shared_ptr<Cancellation> others = std::make_shared<Cancellation>();
+  };
+  const auto search = std::make_shared<Search>();
+  {
+    const MutexLock lock(search->mutex);
+    search->open = replicas_.size();
+  }
+  proto::LocateRequest message;
+  message.home = home();
+  for (std::size_t r = 0; r < replicas_.size(); ++r) {
+    replicas_[r].channel->call(
+        kLocateParameters, write_message(message),
+        {.timeout = kAskFor, .cancellation = search->others, .wait_for_ready = true},
+        [self = shared_from_this(), call, search, r, failure](const Status& status, Bytes reply) {
+          proto::LocateResponse response;
+          bool answers = status.ok();
+          try {
+            if (answers) read_message(reply, response);
+          } catch (const Error&) {
+            answers = false;
+          }
+          bool goes_on = false, none = false, lost = false;
+          {
+            const MutexLock lock(search->mutex);
+            --search->open;
+            if (search->found) return;
+            goes_on = search->found = answers && !response.empty;
+            if (answers && response.empty) ++search->empty;
+            none = !goes_on && search->open == 0;
+            lost = search->empty == self->replicas_.size();
+          }
+          if (goes_on) {
+            self->serving_ = r;
+            search->others->cancel();
+            return self->attempt(call);
+          }
+          if (!none) return;
+          const bool has_time = Clock::now() < call->until &&
+                                !(call->cancellation && call->cancellation->cancelled());
+          if (has_time && !lost) return self->locate(call, failure);
+          if (lost) {
+            return call->done(
+                {Code::kDataLoss, cat("All replicas of the variables of ", self->home(),
+                                      " were started again, and the variables are gone. Begin from "
+                                      "the last checkpoint.")},
+                {});
+          }
+          call->done({Code::kInternal,
+                      cat("No replica of the variables of ", self->home(), " has been reached for ",
+                          std::chrono::seconds(kPatience).count(), " s: ", failure.message)},
+                     {});
+        });
+  }
+}
+
+}  // namespace tandem::distribute

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/distribute/internal/rpc/rpc.h"
+
+namespace tandem::distribute {
+
+/// Calls the task that serves a home's variables: the home itself or, where there are replicas, the
+/// one that has taken over. A task that is away is waited for, and where a replica takes over
+/// the call goes there. Thread-safe; belongs to a shared_ptr.
+class ParameterClient : public std::enable_shared_from_this<ParameterClient> {
+ public:
+  struct Replica {
+    std::string task;
+    Channel* channel;  ///< outlives this and its calls
+  };
+  /// The home is the first of the tasks that may hold its variables.
+  explicit ParameterClient(std::vector<Replica> replicas);
+
+  const std::string& home() const { return replicas_.front().task; }
+  const std::vector<Replica>& replicas() const { return replicas_; }
+
+  /// How long variables may be away.
+  static constexpr auto kPatience = std::chrono::seconds(60);
+  /// `request` has its home. After `kPatience` the call ends with kInternal.
+  void call(const char* method, Bytes request, std::shared_ptr<const Cancellation> cancellation,
+            ReplyDone done);
+
+ private:
+  struct Call;
+  void attempt(const std::shared_ptr<Call>& call);
+  void locate(const std::shared_ptr<Call>& call, const Status& failure);
+
+  const std::vector<Replica> replicas_;
+  std::atomic<std::size_t> serving_{0};  // that answered last
+};
+
+}  // namespace tandem::distribute

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tandem/distribute/proto/parameters.h"
+
+namespace tandem::distribute {
+
+/// Decides which tasks hold each home's variables: the chief's part of replication, without clock
+/// and network. Its input is what servers answer and which do not, its output the views to send.
+///
+/// A view has a task of the one before it first, one that has not been started again since, or one
+/// that has read the state from its folder where none else is left. A task that has come back, or
+/// another one of the job, joins at the end. Not thread-safe.
+class ReplicaPlanner {
+ public:
+  /// `tasks` are all parameter servers; each is a home, with the next ones as its replicas.
+  ReplicaPlanner(std::vector<std::string> tasks, int replicas);
+
+  /// The tasks that may hold a home's variables, it itself first.
+  std::vector<std::string> candidates(const std::string& home) const;
+
+  void report(const std::string& task, const proto::DescribeResponse& description);
+  void report_silence(const std::string& task);
+  /// Goes on with what servers hold, by what was reported: the first view of each home. Homes of
+  /// which none holds anything are not managed; they are returned.
+  std::vector<std::string> take_over();
+  /// Begins with a home's variables, which were created there.
+  void begin(const std::string& home);
+
+  struct Command {
+    std::string home;
+    std::string task;  ///< gets the view
+    proto::ReplicaView view;
+    std::int64_t since = 0;  ///< see SetViewRequest
+  };
+  static proto::SetViewRequest request(const Command& command);
+  std::vector<Command> plan();
+  /// The task has taken the view of that epoch.
+  void accepted(const std::string& home, std::int64_t epoch);
+
+  /// Whether all homes are served by as many tasks as there should be.
+  bool complete() const;
+  /// Lines on what has changed since the last call.
+  std::vector<std::string> take_events();
+
+ private:
+  struct Server {
+    bool answers = false;
+    std::string incarnation = {};
+    std::map<std::string, proto::ReplicaState> held = {};  // by home
+  };
+  struct Member {
+    std::string task;
+    std::string incarnation;
+    std::int64_t since = 0;  // the epoch in which it joined: before it gets that it has old values
+  };
+  struct Home {
+    std::int64_t epoch = 0;
+    std::vector<Member> chain = {};
+    bool accepted = false;
+    bool renew = false;  // the next view is due, even with equal tasks
+  };
+  bool is_alive(const Member& member) const;
+  const proto::ReplicaState* held(const std::string& task, const std::string& home) const;
+  bool is_broken(const std::string& name, const Home& home) const;
+
+  std::vector<std::string> tasks_;
+  std::size_t replicas_;
+  std::map<std::string, Server> servers_;
+  std::map<std::string, Home> homes_;
+  std::vector<std::string> events_;
+};
+
+}  // namespace tandem::distribute

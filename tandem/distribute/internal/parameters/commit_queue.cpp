@@ -1,0 +1,70 @@
+#include "tandem/distribute/internal/parameters/commit_queue.h"
+
+#include <utility>
+
+namespace tandem::distribute {
+
+CommitQueue::Entry& CommitQueue::add(std::int64_t position, Bytes record, bool logged,
+                                     bool forwarded) {
+  return entries_.emplace_back(
+      Entry{next_serial_++, position, std::move(record), logged, forwarded});
+}
+
+void CommitQueue::wait(Done done, Actions& actions) {
+  if (entries_.empty()) {
+    actions.push_back([done = std::move(done)] { done({}); });
+  } else {
+    entries_.back().done.push_back(std::move(done));
+    take_finished(actions);
+  }
+}
+
+void CommitQueue::mark_logged(std::uint64_t serial, const Status& status, Actions& actions) {
+  mark(
+      serial,
+      [&](Entry& entry) {
+        entry.logged = true;
+        if (!status.ok()) entry.status = status;
+      },
+      actions);
+}
+
+void CommitQueue::mark_forwarded(std::uint64_t serial, Actions& actions) {
+  mark(
+      serial, [](Entry& entry) { entry.forwarded = true; }, actions);
+}
+
+void CommitQueue::mark(std::uint64_t serial, const std::function<void(Entry&)>& change,
+                       Actions& actions) {
+  for (Entry& entry : entries_) {
+    if (entry.serial == serial) change(entry);
+  }
+  take_finished(actions);
+}
+
+void CommitQueue::mark_forwarded_until(std::int64_t position, Actions& actions) {
+  for (Entry& entry : entries_) {
+    if (entry.position <= position) entry.forwarded = true;
+  }
+  take_finished(actions);
+}
+
+void CommitQueue::take_finished(Actions& actions) {
+  while (!entries_.empty() && entries_.front().logged && entries_.front().forwarded) {
+    Entry& first = entries_.front();
+    for (Done& done : first.done) {
+      actions.push_back([done = std::move(done), status = first.status] { done(status); });
+    }
+    entries_.pop_front();
+  }
+}
+
+void CommitQueue::fail(const Status& status, Actions& actions) {
+  for (Entry& entry : entries_) {
+    for (Done& done : entry.done)
+      actions.push_back([done = std::move(done), status] { done(status); });
+  }
+  entries_.clear();
+}
+
+}  // namespace tandem::distribute

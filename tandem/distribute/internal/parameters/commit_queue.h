@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "tandem/distribute/internal/rpc/rpc.h"
+
+namespace tandem::distribute {
+
+/// Calls to make once a lock is released.
+using Actions = std::vector<std::function<void()>>;
+
+/// Records that a parameter server has applied and that are not yet everywhere: in its log, and on
+/// the replicas after it. What waits for a record is called when that and all before it are
+/// everywhere. Not thread-safe; calls nothing itself.
+class CommitQueue {
+ public:
+  using Done = std::function<void(const Status& status)>;
+  struct Entry {
+    std::uint64_t serial = 0;  ///< of this entry, and of no later one of the queue
+    std::int64_t position = 0;
+    Bytes record;  ///< as replicas get it; empty for a snapshot
+    bool logged = false;
+    bool forwarded = false;
+    Status status = {};
+    std::vector<Done> done = {};
+  };
+
+  /// Positions rise. The reference is good until the queue changes.
+  Entry& add(std::int64_t position, Bytes record, bool logged, bool forwarded);
+  bool empty() const { return entries_.empty(); }
+  const std::deque<Entry>& entries() const { return entries_; }
+  /// Once everything that was added so far is everywhere; at once if it is.
+  void wait(Done done, Actions& actions);
+
+  void mark_logged(std::uint64_t serial, const Status& status, Actions& actions);
+  void mark_forwarded(std::uint64_t serial, Actions& actions);
+  void mark_forwarded_until(std::int64_t position, Actions& actions);
+  /// Ends everything that waits.
+  void fail(const Status& status, Actions& actions);
+
+ private:
+  void mark(std::uint64_t serial, const std::function<void(Entry&)>& change, Actions& actions);
+  void take_finished(Actions& actions);
+
+  std::deque<Entry> entries_;
+  std::uint64_t next_serial_ = 1;
+};
+
+}  // namespace tandem::distribute

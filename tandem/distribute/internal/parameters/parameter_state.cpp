@@ -1,0 +1,134 @@
+#include "tandem/distribute/internal/parameters/parameter_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/distribute/internal/wire/messages.h"
+#include "tandem/distribute/internal/wire/tensor_message.h"
+#include "tandem/distribute/proto/parameters.h"
+
+namespace tandem::distribute {
+namespace {
+
+// A value that keeps nothing of the message it came in.
+Array read_owned(std::string_view bytes) { return read_tensor(bytes, nullptr).clone(); }
+
+void check_gradient(const std::string& name, const Array& gradient, const Array& value) {
+  if (gradient.shape() == value.shape() && gradient.dtype() == value.dtype()) return;
+  throw InvalidArgumentError(cat("The gradient of '", name, "' is ", gradient.dtype(),
+                                 gradient.shape(), ", but the variable is ", value.dtype(),
+                                 value.shape(), "."));
+}
+
+}  // namespace
+
+void ParameterState::apply(const Pushes& group) {
+  std::map<std::string, std::vector<Array>> gradients;
+  for (const auto& push : group) {
+    for (const proto::Gradient& gradient : push->message.gradient) {
+      const auto parameter = parameters.find(gradient.name);
+      if (parameter == parameters.end())
+        throw InvalidArgumentError(cat("There is no variable '", gradient.name, "'."));
+      Array array = read_tensor(gradient.value, push->request.owner());
+      check_gradient(gradient.name, array, parameter->second.value);
+      gradients[gradient.name].push_back(std::move(array));
+    }
+  }
+  ++position;
+  ++version;
+  for (const auto& [name, values] : gradients) {
+    Parameter& parameter = parameters.at(name);
+    apply_gradients(parameter, values, optimizer, version);
+    parameter.version = version;
+  }
+  for (const auto& push : group) {
+    const proto::PushRequest& message = push->message;
+    Applied& numbers = applied[message.coordinator];
+    numbers.above.insert(message.sequence);
+    numbers.below = std::max(numbers.below, message.finished_below);
+    while (!numbers.above.empty() && *numbers.above.begin() <= numbers.below) {
+      numbers.below = std::max(numbers.below, *numbers.above.begin() + 1);
+      numbers.above.erase(numbers.above.begin());
+    }
+  }
+}
+
+void ParameterState::apply(const proto::TrainingSettings& settings) {
+  ++position;
+  optimizer = *settings.optimizer;
+  replicas_to_aggregate = settings.replicas_to_aggregate;
+  max_staleness = settings.max_staleness;
+}
+
+void ParameterState::apply_record(const Bytes& record) {
+  Bytes bytes = record;
+  proto::UpdateRecord message;
+  read_message(bytes, message);
+  Pushes group;
+  for (const std::string_view push : message.push) {
+    group.push_back(std::make_shared<Push>());
+    group.back()->request.append(push, bytes.owner());
+    read_message(group.back()->request, group.back()->message);
+  }
+  if (!group.empty()) apply(group);
+  if (message.settings.has()) apply(*message.settings);
+}
+
+Bytes ParameterState::snapshot(const proto::ReplicaView& view) const {
+  proto::ParameterSnapshot message;
+  message.state_id = id;
+  message.version = version;
+  message.position = position;
+  message.optimizer.make() = optimizer;
+  message.replicas_to_aggregate = replicas_to_aggregate;
+  message.max_staleness = max_staleness;
+  message.view.make() = view;
+  for (const auto& [name, numbers] : applied) {
+    proto::SavedCoordinator& saved = message.coordinator.emplace_back();
+    saved.name = name;
+    saved.below = numbers.below;
+    saved.above.assign(numbers.above.begin(), numbers.above.end());
+  }
+  Bytes bytes = write_message(message);
+  for (const auto& [name, parameter] : parameters) {
+    proto::SavedParameter head;
+    head.name = name;
+    head.version = parameter.version;
+    Bytes saved = write_message(head);
+    append_tensor_field(saved, 2, parameter.value);
+    for (const Array& slot : parameter.slots) append_tensor_field(saved, 3, slot);
+    append_bytes_field(bytes, 5, std::move(saved));
+  }
+  return bytes;
+}
+
+ParameterState ParameterState::of_snapshot(const proto::ParameterSnapshot& snapshot) {
+  ParameterState state;
+  state.id = snapshot.state_id;
+  state.version = snapshot.version;
+  state.position = snapshot.position;
+  state.optimizer = *snapshot.optimizer;
+  state.replicas_to_aggregate = snapshot.replicas_to_aggregate;
+  state.max_staleness = snapshot.max_staleness;
+  for (const proto::SavedParameter& saved : snapshot.parameter) {
+    Parameter& parameter = state.parameters[saved.name];
+    parameter.value = read_owned(saved.value);
+    parameter.version = saved.version;
+    for (const std::string_view slot : saved.slot) parameter.slots.push_back(read_owned(slot));
+  }
+  for (const proto::SavedCoordinator& saved : snapshot.coordinator) {
+    Applied& numbers = state.applied[saved.name];
+    numbers.below = saved.below;
+    numbers.above.insert(saved.above.begin(), saved.above.end());
+  }
+  return state;
+}
+
+Bytes record_of(const Pushes& group) {
+  Bytes record;
+  for (const auto& push : group) append_bytes_field(record, 1, push->request);
+  return record;
+}
+
+}  // namespace tandem::distribute

@@ -1,0 +1,289 @@
+// What a ParameterStore does as a replica: views, and the way to the next task of the chain.
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/parameters/parameter_store.h"
+#include "tandem/distribute/internal/wire/messages.h"
+#include "tandem/distribute/internal/wire/request_ids.h"
+#include "tandem/distribute/internal/wire/tensor_message.h"
+#include "tandem/distribute/proto/parameters.h"
+
+namespace tandem::distribute {
+namespace {
+
+void run(const Actions& actions) {
+  for (const auto& action : actions) action();
+}
+
+void answer(const ReplyDone& done, bool accepted, std::int64_t epoch, bool empty = false) {
+  proto::ReplicaResponse response;
+  response.accepted = accepted;
+  response.epoch = epoch;
+  response.empty = empty;
+  done({}, write_message(response));
+}
+
+// What another replica answers; not accepted where it does not.
+proto::ReplicaResponse read_answer(const Status& status, Bytes& reply) {
+  proto::ReplicaResponse response;
+  try {
+    if (status.ok()) read_message(reply, response);
+  } catch (const Error&) {
+  }
+  return response;
+}
+
+}  // namespace
+
+void ParameterStore::locate(const CallContext& context, const ReplyDone& done) {
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    std::erase_if(locating_, [&](const Caller& caller) {
+      if (!caller.gone->cancelled()) return false;
+      actions.push_back([done = caller.done] {
+        done({Code::kCancelled, "The caller has gone."}, {});
+      });
+      return true;
+    });
+    proto::LocateResponse response;
+    response.empty = state_.id.empty();
+    if (response.empty || serves()) {
+      actions.push_back([done, response] { done({}, write_message(response)); });
+    } else {
+      locating_.push_back({done, context.cancellation});
+    }
+  }
+  run(actions);
+}
+
+void ParameterStore::set_view(Bytes request, const ReplyDone& done) {
+  proto::SetViewRequest message;
+  read_message(request, message);
+  const proto::ReplicaView& view = *message.view;
+  if (view.chain.empty() || view.chain.front() != options_.task)
+    throw InvalidArgumentError(cat("The view is for another task than ", options_.task, "."));
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    const bool repeated = view.epoch == view_.epoch && view.chain == view_.chain && active_;
+    const bool accepted = !state_.id.empty() && (repeated || view.epoch > view_.epoch) &&
+                          view_.epoch >= message.since;
+    if (accepted && !repeated) adopt(view, actions);
+    actions.push_back([done, accepted, epoch = view_.epoch, empty = state_.id.empty()] {
+      answer(done, accepted, epoch, empty);
+    });
+  }
+  run(actions);
+}
+
+void ParameterStore::adopt(const proto::ReplicaView& view, Actions& actions) {
+  if (!serves() || view_.epoch == 0) term_ = new_handle();
+  view_ = view;
+  active_ = true;
+  if (log_) {
+    proto::UpdateRecord record;
+    record.view.make() = view;
+    log_->append(write_message(record), [](const std::exception_ptr&) {});
+  }
+  install_next(actions);
+  if (!serves()) return;
+  for (auto& waiting : locating_)
+    actions.push_back(
+        [done = std::move(waiting.done)] { done({}, write_message(proto::LocateResponse{})); });
+  locating_.clear();
+}
+
+void ParameterStore::install_next(Actions& actions) {
+  if (link_.calls) actions.push_back([calls = std::move(link_.calls)] { calls->cancel(); });
+  const std::uint64_t generation = link_.generation + 1;
+  link_ = {};
+  link_.generation = generation;
+  const auto here = std::find(view_.chain.begin(), view_.chain.end(), options_.task);
+  if (here == view_.chain.end() || here + 1 == view_.chain.end()) {
+    queue_.mark_forwarded_until(state_.position, actions);
+    return;
+  }
+  link_.task = *(here + 1);
+  link_.channel = options_.channel ? options_.channel(link_.task) : nullptr;
+  if (!link_.channel) {
+    link_.broken = true;
+    return;
+  }
+  link_.calls = std::make_shared<Cancellation>();
+  proto::InstallRequest message;
+  message.view.make() = view_;
+  message.home = options_.home;
+  Bytes request = write_message(message);
+  append_bytes_field(request, 2, state_.snapshot(view_));
+  actions.push_back([weak = weak_from_this(), channel = link_.channel, calls = link_.calls,
+                     request = std::move(request), generation, position = state_.position] {
+    channel->call(kInstallReplica, request, {.cancellation = calls},
+                  [weak, generation, position](const Status& status, Bytes reply) {
+                    const auto self = weak.lock();
+                    if (self) self->on_installed(generation, position, status, std::move(reply));
+                  });
+  });
+}
+
+void ParameterStore::on_installed(std::uint64_t generation, std::int64_t position,
+                                  const Status& status, Bytes reply) {
+  const proto::ReplicaResponse response = read_answer(status, reply);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    if (generation != link_.generation) return;
+    if (response.accepted) {
+      link_.ready = true;
+      queue_.mark_forwarded_until(position, actions);
+      for (const CommitQueue::Entry& entry : queue_.entries()) send(entry, actions);
+    } else {
+      link_.broken = true;
+      if (response.epoch > view_.epoch) resign(response.epoch, actions);
+    }
+  }
+  run(actions);
+}
+
+void ParameterStore::send(const CommitQueue::Entry& entry, Actions& actions) {
+  if (entry.forwarded) return;
+  proto::ForwardRequest message;
+  message.epoch = view_.epoch;
+  message.position = entry.position;
+  message.home = options_.home;
+  Bytes request = write_message(message);
+  append_bytes_field(request, 3, entry.record);
+  actions.push_back([weak = weak_from_this(), channel = link_.channel, calls = link_.calls,
+                     request = std::move(request), generation = link_.generation,
+                     serial = entry.serial] {
+    channel->call(kForwardRecord, request, {.cancellation = calls},
+                  [weak, generation, serial](const Status& status, Bytes reply) {
+                    const auto self = weak.lock();
+                    if (self) self->on_forwarded(generation, serial, status, std::move(reply));
+                  });
+  });
+}
+
+void ParameterStore::on_forwarded(std::uint64_t generation, std::uint64_t serial,
+                                  const Status& status, Bytes reply) {
+  const proto::ReplicaResponse response = read_answer(status, reply);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    if (generation != link_.generation) return;
+    if (response.accepted) {
+      queue_.mark_forwarded(serial, actions);
+    } else {
+      link_.broken = true;
+      if (response.epoch > view_.epoch) resign(response.epoch, actions);
+    }
+  }
+  run(actions);
+}
+
+// Others have gone on without this task. What it has not acknowledged they may not have.
+void ParameterStore::resign(std::int64_t epoch, Actions& actions) {
+  if (epoch <= view_.epoch) return;
+  active_ = false;
+  queue_.fail({Code::kUnavailable, cat("The task ", options_.task, " has been replaced.")},
+              actions);
+  drop_calls(actions);
+  if (link_.calls) actions.push_back([calls = std::move(link_.calls)] { calls->cancel(); });
+  const std::uint64_t generation = link_.generation + 1;
+  link_ = {};
+  link_.generation = generation;
+}
+
+void ParameterStore::install(Bytes request, const ReplyDone& done) {
+  proto::InstallRequest message;
+  read_message(request, message);
+  const proto::ReplicaView& view = *message.view;
+  proto::ParameterSnapshot snapshot;
+  read_part(message.snapshot, snapshot);
+  ParameterState state = ParameterState::of_snapshot(snapshot);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    if (view.epoch <= view_.epoch) {
+      actions.push_back([done, epoch = view_.epoch] { answer(done, false, epoch); });
+    } else {
+      resign(view.epoch, actions);
+      state_ = std::move(state);
+      view_ = view;
+      active_ = true;
+      install_next(actions);
+      take_snapshot({}, actions);
+      queue_.wait(
+          [done, epoch = view.epoch](const Status& status) {
+            if (!status.ok()) return done(status, {});
+            answer(done, true, epoch);
+          },
+          actions);
+    }
+  }
+  run(actions);
+}
+
+void ParameterStore::forward(Bytes request, const ReplyDone& done) {
+  proto::ForwardRequest message;
+  read_message(request, message);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    const auto reply = [done, epoch = message.epoch](const Status& status) {
+      if (!status.ok()) return done(status, {});
+      answer(done, true, epoch);
+    };
+    if (!active_ || message.epoch != view_.epoch) {
+      actions.push_back([done, epoch = view_.epoch] { answer(done, false, epoch); });
+    } else if (message.position <= state_.position) {
+      queue_.wait(reply, actions);
+    } else {
+      EarlyRecord& early = early_[message.position];
+      if (early.done) {
+        actions.push_back([earlier = std::move(early.done)] {
+          earlier({Code::kCancelled, "The record was sent again."}, {});
+        });
+      }
+      early.record = {};
+      early.record.append(message.record, request.owner());
+      early.done = done;
+      while (!early_.empty() && early_.begin()->first == state_.position + 1) {
+        const EarlyRecord next = std::move(early_.begin()->second);
+        early_.erase(early_.begin());
+        try {
+          state_.apply_record(next.record);
+        } catch (const Error&) {  // this is no record of a replica
+          actions.push_back([done = next.done, error = std::current_exception()] {
+            done(Status::of(error), {});
+          });
+          break;
+        }
+        commit(
+            next.record,
+            [done = next.done, epoch = message.epoch](const Status& status) {
+              if (!status.ok()) return done(status, {});
+              answer(done, true, epoch);
+            },
+            actions);
+      }
+    }
+  }
+  run(actions);
+}
+
+proto::ReplicaState ParameterStore::describe() const {
+  const MutexLock lock(mutex_);
+  proto::ReplicaState state;
+  state.home = options_.home.empty() ? options_.task : options_.home;
+  state.state_id = state_.id;
+  state.view.make() = view_;
+  state.active = active_;
+  state.linked = link_.ready;
+  state.broken = link_.broken;
+  return state;
+}
+
+}  // namespace tandem::distribute

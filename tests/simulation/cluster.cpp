@@ -1,0 +1,150 @@
+#include "tests/simulation/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/task/peers.h"
+#include "tandem/distribute/internal/wire/messages.h"
+
+namespace tandem::simulation {
+
+using distribute::Bytes;
+using distribute::ParameterServer;
+using distribute::ReplicaPlanner;
+using distribute::Status;
+using distribute::write_message;
+
+namespace {
+
+constexpr double kPause = 0.1;
+constexpr auto kHeartbeatTimeout = std::chrono::seconds(2);
+const char* const kChief = "chief";
+
+std::vector<std::string> names(int servers) {
+  std::vector<std::string> tasks;
+  for (int s = 0; s < servers; ++s) tasks.push_back(distribute::task_name("ps", s));
+  return tasks;
+}
+
+}  // namespace
+
+Cluster::Cluster(Clock& clock, Network& network, Options options)
+    : clock_(clock),
+      network_(network),
+      options_(std::move(options)),
+      tasks_(names(options_.servers)),
+      planner_(tasks_, options_.replicas) {
+  for (const std::string& task : tasks_) restart(task);
+}
+
+Cluster::~Cluster() {
+  for (const std::string& task : tasks_) kill(task);
+}
+
+std::vector<std::string> Cluster::candidates(const std::string& home) const {
+  if (options_.replicas == 1) return {home};
+  return planner_.candidates(home);
+}
+
+void Cluster::restart(const std::string& task) {
+  if (servers_[task].process) return;
+  ParameterServer::Options options;
+  options.task = task;
+  options.replicas = options_.replicas;
+  if (options_.durable) options.folder = options_.folder + task;
+  options.channel = [this, task](const std::string& other) {
+    return network_.channel(task, other);
+  };
+  const auto process = std::make_shared<ParameterServer>(options);
+  const auto methods = std::make_shared<distribute::MethodTable>();
+  process->add_to(*methods);
+  servers_[task].process = process;
+  network_.start(task, methods, [process] { process->wait_until_durable(); });
+}
+
+void Cluster::kill(const std::string& task) {
+  Server& server = servers_[task];
+  if (!server.process) return;
+  server.process->close();
+  network_.stop(task);
+  server.process = nullptr;
+}
+
+bool Cluster::is_up(const std::string& task) const {
+  const auto found = servers_.find(task);
+  return found != servers_.end() && found->second.process;
+}
+
+std::string Cluster::create(const std::string& home, Bytes request) {
+  std::string state_id;
+  distribute::MethodTable methods;
+  servers_[home].process->add_to(methods);
+  methods.call(distribute::kCreateParameters, std::move(request), {},
+               [&](const Status& status, Bytes reply) {
+                 if (!status.ok()) std::rethrow_exception(status.error());
+                 distribute::proto::CreateParametersResponse response;
+                 read_message(reply, response);
+                 state_id = response.state_id;
+               });
+  servers_[home].process->wait_until_durable();
+  return state_id;
+}
+
+void Cluster::watch() {
+  if (options_.replicas > 1) replace_chief();
+}
+
+void Cluster::replace_chief() {
+  planner_ = ReplicaPlanner(tasks_, options_.replicas);
+  unknown_ = {tasks_.begin(), tasks_.end()};
+  ask_all(++chief_);
+}
+
+void Cluster::ask_all(int chief) {
+  if (chief != chief_) return;
+  for (const std::string& task : tasks_) {
+    network_.channel(kChief, task)
+        ->call(distribute::kDescribeParameters, {}, {.timeout = kHeartbeatTimeout},
+               [this, chief, task](const Status& status, Bytes reply) {
+                 report(chief, task, status, std::move(reply));
+               });
+  }
+  clock_.after(kPause, [this, chief] { ask_all(chief); });
+}
+
+void Cluster::report(int chief, const std::string& task, const Status& status, Bytes reply) {
+  if (chief != chief_) return;
+  if (status.ok()) {
+    distribute::proto::DescribeResponse response;
+    read_message(reply, response);
+    planner_.report(task, response);
+  } else {
+    planner_.report_silence(task);
+  }
+  if (!unknown_.empty()) {
+    unknown_.erase(task);
+    if (!unknown_.empty()) return;
+    planner_.take_over();
+  }
+  for (const ReplicaPlanner::Command& command : planner_.plan()) {
+    views_[command.home] = command.view;
+    network_.channel(kChief, command.task)
+        ->call(distribute::kSetView, write_message(ReplicaPlanner::request(command)),
+               {.timeout = kHeartbeatTimeout},
+               [this, chief, command](const Status& answer, Bytes bytes) {
+                 if (chief != chief_ || !answer.ok()) return;
+                 distribute::proto::ReplicaResponse response;
+                 read_message(bytes, response);
+                 if (response.accepted) planner_.accepted(command.home, command.view.epoch);
+               });
+  }
+}
+
+std::vector<std::string> Cluster::holders(const std::string& home) const {
+  const auto found = views_.find(home);
+  return found == views_.end() ? std::vector<std::string>{home} : found->second.chain;
+}
+
+}  // namespace tandem::simulation

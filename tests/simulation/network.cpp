@@ -1,0 +1,171 @@
+#include "tests/simulation/network.h"
+
+#include <algorithm>
+
+namespace tandem::simulation {
+
+using distribute::Bytes;
+using distribute::CallOptions;
+using distribute::ReplyDone;
+using distribute::Status;
+
+namespace {
+
+constexpr double kNoticedAfter = 1.0;  // a lost message, by its sender
+constexpr double kMeanDelay = 0.01;
+constexpr double kAskAgain = 0.05;  // where a call waits for its peer
+
+double seconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+class Network::Way final : public distribute::Channel {
+ public:
+  Way(Network& network, std::string from, std::string to)
+      : network_(network), from_(std::move(from)), to_(std::move(to)) {}
+  void call(const char* method, Bytes request, const CallOptions& options,
+            ReplyDone done) override {
+    network_.begin(std::make_shared<Call>(Call{network_.next_id_++, from_, to_, method,
+                                               std::string(request.flat()), options.cancellation,
+                                               std::move(done)}),
+                   options);
+  }
+
+ private:
+  Network& network_;
+  const std::string from_, to_;
+};
+
+distribute::Channel* Network::channel(const std::string& from, const std::string& to) {
+  auto& way = ways_[{from, to}];
+  if (!way) way = std::make_unique<Way>(*this, from, to);
+  return way.get();
+}
+
+void Network::start(const std::string& node, std::shared_ptr<distribute::MethodTable> service,
+                    std::function<void()> settle) {
+  Node& started = nodes_[node];
+  started.service = std::move(service);
+  started.settle = std::move(settle);
+  ++started.life;
+}
+
+void Network::stop(const std::string& node) {
+  Node& stopped = nodes_[node];
+  stopped.service = nullptr;
+  stopped.settle = nullptr;
+  stopped.paused = false;
+  stopped.arrived.clear();
+  ++stopped.life;
+  for (auto& [id, call] : std::exchange(stopped.open, {})) {
+    clock_.after(kMeanDelay, [this, call = call] {
+      finish(call, {Code::kUnavailable, "went down"}, {});
+    });
+  }
+}
+
+void Network::pause(const std::string& node) { nodes_[node].paused = true; }
+
+void Network::resume(const std::string& node) {
+  Node& resumed = nodes_[node];
+  resumed.paused = false;
+  for (auto& event : std::exchange(resumed.arrived, {})) clock_.after(0, std::move(event));
+}
+
+bool Network::is_cut(const std::string& one, const std::string& other) const {
+  return cuts_.contains({one, other}) || cuts_.contains({other, one});
+}
+
+void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& options) {
+  if (options.timeout) {
+    clock_.after(seconds_of(*options.timeout), [this, call] {
+      finish(call, {Code::kDeadlineExceeded, "too late"}, {});
+    });
+  }
+  if (!nodes_[call->to].service) {
+    if (options.wait_for_ready && !(call->cancellation && call->cancellation->cancelled())) {
+      clock_.after(kAskAgain, [this, call, options] {
+        if (call->done) begin(call, {.cancellation = options.cancellation, .wait_for_ready = true});
+      });
+    } else {
+      clock_.after(kMeanDelay, [this, call] { finish(call, {Code::kUnavailable, "is down"}, {}); });
+    }
+    return;
+  }
+  const int copies = clock_.chance(loss_) ? 0 : clock_.chance(loss_) ? 2 : 1;
+  if (copies == 0 || is_cut(call->from, call->to)) {
+    clock_.after(kNoticedAfter, [this, call] {
+      finish(call, {Code::kUnavailable, "is lost"}, {});
+    });
+    return;
+  }
+  for (int c = 0; c < copies; ++c) {
+    if (c == 0) {
+      clock_.after(clock_.seconds(kMeanDelay), [this, call] { deliver(call); });
+      continue;
+    }
+    // A second copy comes when the caller does not wait any more.
+    const auto copy = std::make_shared<Call>(*call);
+    copy->id = next_id_++;
+    copy->done = [](const Status&, const Bytes&) {};
+    clock_.after(clock_.seconds(kNoticedAfter), [this, call, copy] {
+      if (!call->done) deliver(copy);
+    });
+  }
+}
+
+void Network::deliver(const std::shared_ptr<Call>& call) {
+  Node& node = nodes_[call->to];
+  if (!node.service) return finish(call, {Code::kUnavailable, "went down"}, {});
+  if (node.paused) {
+    node.arrived.push_back([this, call] { deliver(call); });
+    return;
+  }
+  const int life = node.life;
+  node.open[call->id] = call;
+  distribute::CallContext context;
+  const auto service = node.service;  // a call may outlive the node
+  service->call(call->method, Bytes(call->request), context,
+                [this, call, life](const Status& status, Bytes reply) {
+                  const MutexLock lock(mutex_);
+                  replies_.push_back({call, life, status, std::move(reply)});
+                });
+  if (node.settle) node.settle();
+  std::vector<Reply> replies;
+  {
+    const MutexLock lock(mutex_);
+    replies.swap(replies_);
+  }
+  // They may come from several threads, and a seed has to replay.
+  std::stable_sort(replies.begin(), replies.end(), [](const Reply& one, const Reply& other) {
+    return one.call->id < other.call->id;
+  });
+  for (Reply& reply : replies) {
+    const std::shared_ptr<Call> answered = reply.call;
+    if (reply.life != nodes_[answered->to].life || clock_.chance(loss_) ||
+        is_cut(answered->from, answered->to)) {
+      clock_.after(kNoticedAfter, [this, answered] {
+        finish(answered, {Code::kUnavailable, "is lost"}, {});
+      });
+      continue;
+    }
+    clock_.after(clock_.seconds(kMeanDelay),
+                 [this, answered, status = reply.status, bytes = std::move(reply.bytes)] {
+                   finish(answered, status, bytes);
+                 });
+  }
+}
+
+void Network::finish(const std::shared_ptr<Call>& call, Status status, Bytes reply) {
+  nodes_[call->to].open.erase(call->id);
+  if (!call->done) return;
+  if (call->cancellation && call->cancellation->cancelled()) {
+    status = {Code::kCancelled, "is cancelled"};
+    reply = {};
+  }
+  std::exchange(call->done, nullptr)(std::move(status), std::move(reply));
+}
+
+}  // namespace tandem::simulation
