@@ -147,6 +147,13 @@ void add_threads(CLI::App& command, std::vector<int>& threads) {
       ->type_name("INTER,INTRA");
 }
 
+void add_tls(CLI::App& command, TlsArguments& a) {
+  command.add_option("--tls-cert", a.tls_cert, "This task's certificate (PEM)");
+  command.add_option("--tls-key", a.tls_key, "The certificate's key (PEM)");
+  command.add_option("--tls-ca", a.tls_ca,
+                     "The authority that signs all tasks' certificates (PEM)");
+}
+
 void add_run(CLI::App& command, RunArguments& a) {
   add_graph_or_model(command, a.graph, a.saved_model);
   add_list(command, "--feed", a.feeds,
@@ -161,7 +168,9 @@ void add_run(CLI::App& command, RunArguments& a) {
   add_list(command, "--fetch", a.fetches, "NAME[:I]: a tensor to compute; may be repeated");
   add_list(command, "--target", a.targets,
            "NODE: a node to run without fetching anything; may be repeated. grpc://HOST:PORT runs "
-           "everything in a session of that server instead of here");
+           "everything in a session of that server instead of here; grpcs://HOST:PORT does so with "
+           "certificates");
+  add_tls(command, a);
   add_list(command, "--init", a.inits,
            "NODE: a node to run once, first; more of them one after the other");
   command.add_option("--steps", a.steps, "How many steps to run and save (1)")
@@ -286,13 +295,6 @@ void add_convert(CLI::App& command, ConvertArguments& a) {
   command.add_option("TO", a.to, "The file to write; its ending says the format")->required();
 }
 
-void add_tls(CLI::App& command, TlsArguments& a) {
-  command.add_option("--tls-cert", a.tls_cert, "This task's certificate (PEM)");
-  command.add_option("--tls-key", a.tls_key, "The certificate's key (PEM)");
-  command.add_option("--tls-ca", a.tls_ca,
-                     "The authority that signs all tasks' certificates (PEM)");
-}
-
 void add_server(CLI::App& command, ServerArguments& a) {
   command.footer(
       "Without --cluster and --job the environment is asked: TF_CONFIG, Slurm, MPI, or "
@@ -316,6 +318,10 @@ void add_server(CLI::App& command, ServerArguments& a) {
                   "How many parameter servers hold each variable, so that the loss of one loses "
                   "nothing")
       ->check(whole_number(1, 16));
+  command
+      .add_option("--heartbeat-timeout", a.heartbeat,
+                  "Seconds after which a step fails whose other tasks have stopped answering (10)")
+      ->check(CLI::Range(0.1, 86'400.0));
   command.add_option("--durable", a.durable,
                      "A folder for a parameter server's variables and each update of them, so that "
                      "it goes on with them when it is started again");

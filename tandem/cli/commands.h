@@ -36,7 +36,14 @@ struct DevicesArguments {
 };
 void run_devices(const DevicesArguments& arguments);
 
-struct RunArguments {
+/// How tasks of a cluster trust each other: files of PEM, all or none.
+struct TlsArguments {
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;
+};
+
+struct RunArguments : TlsArguments {
   std::string graph;
   SavedModelArguments saved_model;   ///< instead of a graph
   std::vector<std::string> feeds;    ///< "x:0=file.npy"
@@ -103,13 +110,6 @@ struct ConvertArguments {
 };
 void run_convert(const ConvertArguments& arguments);
 
-/// How tasks of a cluster trust each other: files of PEM, all or none.
-struct TlsArguments {
-  std::string tls_cert;
-  std::string tls_key;
-  std::string tls_ca;
-};
-
 struct ServerArguments : TlsArguments {
   std::string job;
   int task = 0;
@@ -119,6 +119,7 @@ struct ServerArguments : TlsArguments {
   bool insecure = false;
   int metrics_port = -1;     ///< -1: none
   int replicas = 1;          ///< tasks that hold each parameter
+  double heartbeat = 10;     ///< seconds
   std::string durable;       ///< folder for the updates of parameters; "": none
   std::vector<int> threads;  ///< none, or inter and intra
 };

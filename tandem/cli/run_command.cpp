@@ -322,7 +322,24 @@ void run_here(const RunArguments& arguments) {
   finish(arguments, fetched, step, prepared.num_nodes());
 }
 
-constexpr std::string_view kSessionScheme = "grpc://";
+constexpr std::string_view kSessionScheme = "grpc://", kSecureScheme = "grpcs://";
+
+bool is_server(std::string_view target) {
+  return target.starts_with(kSessionScheme) || target.starts_with(kSecureScheme);
+}
+
+// With certificates where the target says so, or where they are given.
+std::unique_ptr<distribute::RemoteSession> open_session(const RunArguments& arguments,
+                                                        const std::string& target,
+                                                        std::string_view graph_def) {
+  distribute::RemoteSession::Options options;
+  options.security = {arguments.tls_cert, arguments.tls_key, arguments.tls_ca, true};
+  if (!target.starts_with(kSecureScheme))
+    return distribute_library().open_session(target, graph_def, options);
+  if (arguments.tls_cert.empty() || arguments.tls_key.empty() || arguments.tls_ca.empty())
+    throw UsageError("grpcs:// needs --tls-cert, --tls-key and --tls-ca");
+  return distribute_library().open_session(target.substr(kSecureScheme.size()), graph_def, options);
+}
 
 // The graph's bytes, as a server takes them.
 std::string binary_graph_def(const std::string& path) {
@@ -344,7 +361,7 @@ void run_remotely(const RunArguments& arguments, const std::string& target) {
   for (std::size_t i = 0; i < given.names.size(); ++i)
     feeds.emplace_back(given.names[i], std::move(given.values[i]));
   const std::string bytes = binary_graph_def(arguments.graph);
-  const auto session = distribute_library().open_session(target, bytes, {});
+  const auto session = open_session(arguments, target, bytes);
   const distribute::RemoteSession::RunOptions options{.timeout = run_options(arguments).timeout};
   for (const std::string& init : arguments.inits) session->run(feeds, {}, {init}, options);
   const Step step = [&] {
@@ -365,9 +382,6 @@ void run_remotely(const RunArguments& arguments, const std::string& target) {
 void run_graph(const RunArguments& given) {
   // One of the targets may name a server instead of a node.
   RunArguments arguments = given;
-  const auto is_server = [](const std::string& target) {
-    return target.starts_with(kSessionScheme);
-  };
   const auto server = std::find_if(arguments.targets.begin(), arguments.targets.end(), is_server);
   std::string target;
   if (server != arguments.targets.end()) {

@@ -1,5 +1,7 @@
 #include <semaphore.h>
 
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -34,6 +36,7 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
   options.replicas = arguments.replicas;
   options.durable = arguments.durable;
   options.metrics_port = arguments.metrics_port;
+  options.heartbeat_timeout = std::chrono::milliseconds(std::llround(arguments.heartbeat * 1000));
   options.security = {arguments.tls_cert, arguments.tls_key, arguments.tls_ca, arguments.insecure};
   if (!arguments.threads.empty()) {
     options.inter_op_threads = arguments.threads[0];

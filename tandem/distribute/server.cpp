@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/internal/eager/eager_service.h"
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/master/master_service.h"
 #include "tandem/distribute/internal/parameters/closure_service.h"
@@ -90,11 +91,14 @@ struct Server::Impl {
         master(worker, peers),
         worker_service(worker),
         master_service(master),
+        eager_service(worker, network),
         parameters({task, durable_folder(options), options.replicas,
                     [this](const std::string& name) { return peers.find(name); }}),
         closures(master, peers) {
+    worker.set_peer_timeout(options.heartbeat_timeout);
     worker_service.add_to(methods);
     master_service.add_to(methods);
+    eager_service.add_to(methods);
     parameters.add_to(methods);
     closures.add_to(methods);
     status_service.emplace(master, parameters, cluster);
@@ -109,6 +113,7 @@ struct Server::Impl {
   void drain(std::chrono::milliseconds patience) {
     parameters.close();
     server->drain(patience);
+    eager_service.close();
     for (const auto& session : master.sessions()) session->close();
   }
 
@@ -123,6 +128,7 @@ struct Server::Impl {
   Master master;
   WorkerService worker_service;
   MasterService master_service;
+  EagerService eager_service;
   ParameterServer parameters;
   ClosureService closures;
   std::optional<StatusService> status_service;

@@ -19,8 +19,8 @@ struct Security {
   bool insecure = false;  ///< in the clear on any address, where anyone may run anything
 };
 
-/// A task of a cluster: its devices, and TensorFlow's services (master and worker) for them on its
-/// wire. Clients, masters and workers may be TensorFlow's or ours.
+/// A task of a cluster: its devices, and TensorFlow's services (master, worker and eager) for them
+/// on its wire. Clients, masters and workers may be TensorFlow's or ours.
 ///
 ///     Server server({.cluster = ClusterSpec::parse("ps=h1:2222;worker=h2:2222,h3:2222"),
 ///                    .job = "worker", .task = 0});
@@ -47,6 +47,9 @@ class TANDEM_EXPORT Server {
     /// Serves Prometheus' figures at http://localhost:PORT/metrics, on loopback; 0: on a free port,
     /// -1: does not.
     int metrics_port = -1;
+    /// How long another task may leave a question unanswered before the steps of this one's
+    /// sessions that have a part there end with UnavailableError.
+    std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(10);
     int inter_op_threads = 0;  ///< as in Runtime::Options
     int intra_op_threads = 0;
     DeviceConfig devices = {};

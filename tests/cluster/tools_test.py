@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -32,6 +33,14 @@ node { name: "y" op: "Mul" input: "x" input: "three" device: "/job:ps/task:0"
        attr { key: "T" value { type: DT_FLOAT } } }
 """
 
+# Takes an element of a queue on the parameter server that nothing ever puts there.
+WAITING = """
+node { name: "q" op: "FIFOQueueV2" device: "/job:ps/task:0"
+       attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+node { name: "y" op: "QueueDequeueV2" input: "q" device: "/job:ps/task:0"
+       attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+"""
+
 
 def certificates(folder):
     """An authority, and a certificate that it has signed for localhost."""
@@ -54,10 +63,10 @@ class ToolsTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         np.save(self.folder / "x.npy", np.float32([1, 2]))
 
-    def run_graph(self, target):
+    def run_graph(self, target, *options):
         (self.folder / "graph.pbtxt").write_text(GRAPH)
         return td("run", str(self.folder / "graph.pbtxt"), "--feed", f"x={self.folder / 'x.npy'}", "--fetch",
-                  "y", "--target", target, "--out", str(self.folder))
+                  "y", "--target", target, "--out", str(self.folder), *options)
 
     def test_a_graph_runs_in_a_cluster_and_its_status_names_all_tasks(self):
         with servers.Cluster(TD, ps=["tandem"], worker=["tandem"]) as cluster:
@@ -123,7 +132,82 @@ class ToolsTest(unittest.TestCase):
             plain = td("cluster", "status", "--target", target)
             self.assertEqual(plain.returncode, 1)
             self.assertIn("No task answers", plain.stderr)
+            ran = self.run_graph("grpcs://" + spec["worker"][0], *words)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            np.testing.assert_array_equal(np.load(self.folder / "y_0.npy"), [3, 6])
+            self.assertEqual(self.run_graph("grpcs://" + spec["worker"][0]).returncode, 2)
         finally:
+            self.assertEqual([task.stop() for task in tasks], [0, 0])
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl makes the certificates")
+    def test_certificates_are_replaced_while_servers_run(self):
+        folders = [self.folder / name for name in ("old", "new", "served")]
+        for folder in folders:
+            folder.mkdir()
+        old, new = (certificates(folder) for folder in folders[:2])
+
+        def install(folder):
+            for name in ("task.key", "task.pem", "ca.pem"):
+                shutil.copy(folder / name, folders[2] / ("next." + name))
+            for name in ("task.key", "task.pem", "ca.pem"):
+                os.replace(folders[2] / ("next." + name), folders[2] / name)
+
+        install(folders[0])
+        served = [word.replace(str(folders[0]), str(folders[2])) for word in old]
+        ports = servers.free_ports(2)
+        spec = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]}
+        tasks = [servers.Task("tandem", job, 0, spec, TD, served) for job in spec]
+        try:
+            for task in tasks:
+                task.wait_until_it_listens()
+            target = "grpc://" + spec["worker"][0]
+
+            def trusted(words):
+                return td("cluster", "status", "--target", target, *words).returncode == 0
+
+            self.assertTrue(trusted(old))
+            self.assertFalse(trusted(new))
+            install(folders[1])
+            end = time.monotonic() + 60
+            while not trusted(new):
+                self.assertLess(time.monotonic(), end, "the new certificates are not used")
+                time.sleep(0.5)
+            self.assertFalse(trusted(old))
+            # Servers trust each other by the new ones as well, and the same processes have served throughout.
+            ran = self.run_graph("grpcs://" + spec["worker"][0], *new, "--timeout", "30")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertEqual([task.process.poll() for task in tasks], [None, None])
+        finally:
+            self.assertEqual([task.stop() for task in tasks], [0, 0])
+
+    def test_a_task_that_stops_answering_is_named_and_comes_back(self):
+        ports = servers.free_ports(2)
+        spec = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]}
+        tasks = [servers.Task("tandem", job, 0, spec, TD, ["--heartbeat-timeout", "1.5"])
+                 for job in spec]
+        try:
+            for task in tasks:
+                task.wait_until_it_listens()
+            target = "grpc://" + spec["worker"][0]
+            np.save(self.folder / "x.npy", np.float32([1, 2]))
+            (self.folder / "wait.pbtxt").write_text(WAITING)
+            command = [TD, "run", str(self.folder / "wait.pbtxt"), "--fetch", "y", "--target", target,
+                       "--repeat", "0"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as step:
+                time.sleep(3)  # a step may take longer than the timeout where all tasks answer
+                self.assertIsNone(step.poll())
+                tasks[0].process.send_signal(signal.SIGSTOP)
+                begin = time.monotonic()
+                _, text = step.communicate(timeout=60)
+            self.assertLess(time.monotonic() - begin, 10)
+            self.assertEqual(step.returncode, 1)
+            self.assertIn("/job:ps/replica:0/task:0 does not answer", text)
+            tasks[0].process.send_signal(signal.SIGCONT)
+            ran = self.run_graph(target)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+        finally:
+            tasks[0].process.send_signal(signal.SIGCONT)
             self.assertEqual([task.stop() for task in tasks], [0, 0])
 
     def test_beyond_this_machine_is_not_served_in_the_clear(self):

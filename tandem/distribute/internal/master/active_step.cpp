@@ -11,6 +11,7 @@ namespace tandem::distribute {
 namespace {
 
 constexpr const char* kRunGraph = "/tensorflow.WorkerService/RunGraph";
+constexpr const char* kGetStatus = "/tensorflow.WorkerService/GetStatus";
 constexpr const char* kCleanupGraph = "/tensorflow.WorkerService/CleanupGraph";
 
 }  // namespace
@@ -38,9 +39,37 @@ void ActiveStep::start(std::vector<Array> args, Done done) {
         self->abort(std::make_exception_ptr(DeadlineExceededError("Deadline Exceeded")));
     });
   }
+  if (!plan_->remotes().empty()) watch_peers();
   for (const StepPlan::Remote& remote : plan_->remotes()) run_remote(remote);
   if (has_own) run_own(std::move(args));
   end_part(nullptr, false, {});
+}
+
+// A step that has not ended after a quarter of the time asks; the rest is for the answer.
+void ActiveStep::watch_peers() {
+  const MutexLock lock(mutex_);
+  if (open_ == 0) return;
+  heartbeat_ = Timer(std::chrono::steady_clock::now() + worker_.peer_timeout() / 4,
+                     [weak = weak_from_this()] {
+                       if (const auto self = weak.lock()) self->ask_peers();
+                     });
+}
+
+void ActiveStep::ask_peers() {
+  for (const StepPlan::Remote& remote : plan_->remotes()) {
+    remote.channel->call(
+        kGetStatus, {}, {.timeout = worker_.peer_timeout() * 3 / 4, .cancellation = remote_calls_},
+        [weak = weak_from_this(), task = remote.task](const Status& status, const Bytes&) {
+          const auto self = weak.lock();
+          if (!self ||
+              (status.code != Code::kUnavailable && status.code != Code::kDeadlineExceeded))
+            return;
+          self->abort(std::make_exception_ptr(UnavailableError(
+              cat(task, " does not answer (for ", self->worker_.peer_timeout().count(),
+                  " ms, or it cannot be reached): ", status.message))));
+        });
+  }
+  watch_peers();
 }
 
 void ActiveStep::run_remote(const StepPlan::Remote& remote) {
@@ -131,6 +160,7 @@ void ActiveStep::finish() {
   Outcome outcome;
   {
     const MutexLock lock(mutex_);
+    heartbeat_ = Timer();
     outcome = std::move(outcome_);
     outcome.error = aborted_ ? aborted_ : origin_ ? origin_ : consequence_;
   }

@@ -15,7 +15,8 @@
 namespace tandem::distribute {
 
 /// One step in progress: its parts run side by side, the master's own in this process and the
-/// others' by RunGraph. The first failure ends the others. Thread-safe.
+/// others' by RunGraph. The first failure ends the others. A task that does not answer any more,
+/// though its connection may still be there, ends a step as well. Thread-safe.
 class ActiveStep : public std::enable_shared_from_this<ActiveStep> {
  public:
   struct Options {
@@ -53,6 +54,8 @@ class ActiveStep : public std::enable_shared_from_this<ActiveStep> {
   void end_part(const std::exception_ptr& error, bool is_consequence,
                 const proto::StepStats& stats);
   void finish();
+  void watch_peers();
+  void ask_peers();
 
   Worker& worker_;
   const std::shared_ptr<WorkerSession> session_;
@@ -63,6 +66,7 @@ class ActiveStep : public std::enable_shared_from_this<ActiveStep> {
   Timer timer_;
   Done done_;
   Mutex mutex_;
+  Timer heartbeat_ TANDEM_GUARDED_BY(mutex_);
   std::size_t open_ TANDEM_GUARDED_BY(mutex_) = 0;
   std::exception_ptr aborted_ TANDEM_GUARDED_BY(mutex_);
   std::exception_ptr origin_ TANDEM_GUARDED_BY(mutex_);       // the first failure, and the first

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,11 +19,20 @@ class MethodTable final : public Service {
   void add(std::string name, Method method) {
     methods_.emplace(std::move(name), std::move(method));
   }
+  /// A method whose calls are streams.
+  void add_stream(std::string name, Method method) {
+    streams_.insert(name);
+    add(std::move(name), std::move(method));
+  }
   void call(std::string_view method, Bytes request, const CallContext& context,
             ReplyDone done) override;
+  bool is_stream(std::string_view method) const override {
+    return streams_.find(method) != streams_.end();
+  }
 
  private:
   std::unordered_map<std::string, Method> methods_;
+  std::set<std::string, std::less<>> streams_;
 };
 
 }  // namespace tandem::distribute

@@ -70,6 +70,9 @@ class Service {
   /// method is UNIMPLEMENTED.
   virtual void call(std::string_view method, Bytes request, const CallContext& context,
                     ReplyDone done) = 0;
+  /// True if a call of the method is a stream: any number of requests, each of which is called, and
+  /// answered, once the one before has been answered. A failure ends the stream.
+  virtual bool is_stream([[maybe_unused]] std::string_view method) const { return false; }
 };
 
 }  // namespace tandem::distribute

@@ -26,6 +26,9 @@ struct WorkerStep {
   const Ref<WorkerRendezvous> rendezvous;
   StepContainer container;
   LocalCollectives collectives;
+  /// Set before it runs anything. An eager context's step has all of its ops, of which some may
+  /// fail.
+  bool outlives_failures = false;
 };
 
 /// The steps of a task by number. A step is there from the first call that names it, whether that

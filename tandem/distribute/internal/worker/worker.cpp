@@ -89,7 +89,7 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
       if (const std::exception_ptr first = step_->rendezvous->local().error();
           first && code_of(outcome.error) == Code::kCancelled)
         outcome.error = first;
-      step_->rendezvous->start_abort(outcome.error);
+      if (!step_->outlives_failures) step_->rendezvous->start_abort(outcome.error);
     }
     const Done done = std::move(done_);
     worker_.running_.fetch_sub(1);

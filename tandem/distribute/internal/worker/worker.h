@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -51,6 +52,10 @@ class Worker {
   /// Runs a graph as a part of a step. A failure ends what runs of the step in this task.
   void run(const std::shared_ptr<WorkerSession>& session, FunctionRef function,
            std::shared_ptr<WorkerStep> step, std::vector<Array> args, bool record, Done done);
+  /// How long a peer may leave a question unanswered before steps do without it.
+  std::chrono::milliseconds peer_timeout() const { return peer_timeout_; }
+  /// Before the first step.
+  void set_peer_timeout(std::chrono::milliseconds timeout) { peer_timeout_ = timeout; }
   int num_running() const { return running_.load(); }
 
   /// Empties containers of all devices; none means the default one. Other state stays.
@@ -61,6 +66,7 @@ class Worker {
   Runtime& runtime_;
   const std::string task_;
   StepTable steps_;
+  std::chrono::milliseconds peer_timeout_{10'000};
   std::atomic<int> running_{0};
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<WorkerSession>> sessions_ TANDEM_GUARDED_BY(mutex_);

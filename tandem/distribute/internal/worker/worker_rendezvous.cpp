@@ -29,10 +29,25 @@ void WorkerRendezvous::recv_async(const RendezvousKey& key, const Cancellation* 
                                   RecvDone done) {
   const std::string_view source = task_of_device(key.source_device());
   if (source == task_) return local_->recv_async(key, cancellation, std::move(done));
-  if (Channel* channel = peers_.find(source)) return recv_remote(*channel, key, std::move(done));
+  if (Channel* channel = channel_to(source)) return recv_remote(*channel, key, std::move(done));
   done(std::make_exception_ptr(InvalidArgumentError(
            cat("'", key.text(), "' comes from ", source, ", which is no task of the cluster."))),
        {}, false);
+}
+
+void WorkerRendezvous::add_peers(std::shared_ptr<const Peers> peers) {
+  const MutexLock lock(mutex_);
+  if (more_peers_.empty() || more_peers_.back() != peers) more_peers_.push_back(std::move(peers));
+}
+
+Channel* WorkerRendezvous::channel_to(std::string_view task) {
+  {
+    const MutexLock lock(mutex_);
+    for (auto peers = more_peers_.rbegin(); peers != more_peers_.rend(); ++peers) {
+      if (Channel* channel = (*peers)->find(task)) return channel;
+    }
+  }
+  return peers_.find(task);
 }
 
 void WorkerRendezvous::recv_remote(Channel& channel, const RendezvousKey& key, RecvDone done) {

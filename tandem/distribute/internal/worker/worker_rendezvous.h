@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tandem/core/cancellation.h"
+#include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/graph/rendezvous.h"
 
@@ -24,17 +26,23 @@ class WorkerRendezvous final : public Rendezvous {
   /// Ends receives from other tasks, too, and cancels what waits elsewhere in the step.
   void start_abort(std::exception_ptr error) override;
 
+  /// Values may come from these tasks too: an eager context's, whose client is a task of its own.
+  void add_peers(std::shared_ptr<const Peers> peers);
   /// What other tasks and clients take out and put in.
   LocalRendezvous& local() { return *local_; }
 
  private:
   void recv_remote(Channel& channel, const RendezvousKey& key, RecvDone done);
+  Channel* channel_to(std::string_view task);
 
   const std::int64_t step_;
   const std::string task_;
   const Peers& peers_;
   const std::shared_ptr<Cancellation> cancellation_;
   const Ref<LocalRendezvous> local_;
+  Mutex mutex_;
+  // Those that were added, each kept as long as there may be calls to it.
+  std::vector<std::shared_ptr<const Peers>> more_peers_ TANDEM_GUARDED_BY(mutex_);
 };
 
 /// Appends to the status of a call that failed in a peer what TensorFlow appends, by which a master

@@ -14,7 +14,7 @@ namespace {
 
 namespace tls = grpc::experimental;
 
-constexpr unsigned kRefreshSeconds = 10;
+constexpr unsigned kRefreshSeconds = 2;
 
 std::shared_ptr<tls::FileWatcherCertificateProvider> watch(const TlsFiles& files) {
   for (const std::string* file : {&files.certificate, &files.key, &files.authority}) {
