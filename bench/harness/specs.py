@@ -75,6 +75,7 @@ TENSORFLOW_LIFE = Program("tensorflow", script="tensorflow_life.py")
 TORCH_LIFE = Program("torch", script="torch_life.py")
 AGAIN = Program("", ours=True)
 AGAIN_MEMORY = Program("", ours=True, one_shot=True)
+TENSORFLOW_REMOTE = Program("tensorflow", script="tensorflow_remote.py")
 TENSORFLOW_SERVERS = Program("tensorflow", ours=True)  # our client, their servers
 
 
@@ -277,6 +278,7 @@ def cluster():
     yield Row("ps_pull", "MB/s", "higher",
               (servers(2, "ps_pull"), Peer("plain socket", AGAIN, 0.7, "ps_pull_plain_socket")))
     yield Row("ps_train", "steps/s", "higher", (servers(4, "ps_train_by_sessions"),))
+    yield Row("remote_eager", "us", "lower", (tensorflow(TENSORFLOW_REMOTE, 5),))
     yield Row("info_ps_train_by_sessions", "steps/s", "higher", (servers(0, "ps_train_by_sessions"),),
               ours="ps_train_by_sessions")
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <tandem/distribute/connect.h>
 #include <tandem/distribute/parameter_server_strategy.h>
 #include <tandem/distribute/remote_session.h>
 #include <tandem/tandem.h>
@@ -31,6 +32,7 @@ namespace {
 
 constexpr double kMegabytesPulled = 100;  // bench/peers/export_cluster.py
 constexpr double kTrainSeconds = 1;
+constexpr int kChain = 100;  // bench/peers/tensorflow_remote.py
 
 std::string graph(const std::string& name) {
   const char* folder = std::getenv("TANDEM_BENCH_MODELS");
@@ -130,6 +132,23 @@ class Side {
     return answer;
   }
 
+  // A chain of eager adds on another task, the last of which is fetched.
+  Answer remote_eager() {
+    if (!connection_)
+      connection_ = td::distribute::connect({servers().cluster(), "client", /*task=*/-1});
+    const td::DeviceScope there("/job:worker/task:1");
+    const td::Tensor one = td::identity(td::Tensor(1.0f));
+    Answer answer;
+    answer.value = 1e6 / kChain * bench::seconds_per_call([&](std::int64_t n) {
+                     for (; n > 0; --n) {
+                       td::Tensor sum = td::identity(td::Tensor(0.0f));
+                       for (int i = 0; i < kChain; ++i) sum = sum + one;
+                       answer.check = sum.item<float>();
+                     }
+                   });
+    return answer;
+  }
+
  private:
   struct Batch {
     td::Tensor images, labels;
@@ -198,6 +217,7 @@ class Side {
   const std::vector<Batch> batches_ = make_batches();
   std::unique_ptr<Servers> servers_;
   std::unique_ptr<Training> training_;
+  std::unique_ptr<td::distribute::Connection> connection_;
   std::map<std::string, std::unique_ptr<RemoteSession>> sessions_;
 };
 
@@ -216,6 +236,7 @@ int main() {
     rows[name] = [&ours, run = run] { return (ours.*run)(); };
     rows[name + "_tensorflow"] = [&tensorflow, run = run] { return (tensorflow.*run)(); };
   }
+  rows["remote_eager"] = [&] { return ours.remote_eager(); };
   rows["ps_train"] = [&] { return ours.ps_train(); };
   rows["ps_pull_plain_socket"] = [] {
     Answer answer;

@@ -7,6 +7,7 @@
 #include "tandem/runtime/eager/checked_results.h"
 #include "tandem/runtime/eager/eager.h"
 #include "tandem/runtime/function_calls.h"
+#include "tandem/runtime/remote_calls.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -31,6 +32,16 @@ void notify_recorders(ThreadContext& context, const OpDef& op, std::span<const T
   }
 }
 
+// In this process or, where it is connected to a cluster, on another task.
+std::vector<Tensor> run_somewhere(const OpDef& op, std::span<const Tensor> inputs,
+                                  const AttrMap& attrs) {
+  if (RemoteCalls::active()) [[unlikely]] {
+    if (const auto target = remote_target(inputs, CallKind::kOp))
+      return target->calls->call(target->device, op, inputs, attrs);
+  }
+  return run_eagerly(op, inputs, attrs);
+}
+
 std::vector<Tensor> trace_call(ThreadContext& context, const OpDef& op,
                                std::span<const Tensor> inputs, const AttrMap& attrs) {
   return context.trace->add_op(op, inputs, attrs);
@@ -41,7 +52,7 @@ std::vector<Tensor> trace_call(ThreadContext& context, const OpDef& op,
 std::vector<Tensor> call(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs) {
   ThreadContext& context = thread_context();
   std::vector<Tensor> outputs =
-      context.trace ? trace_call(context, op, inputs, attrs) : run_eagerly(op, inputs, attrs);
+      context.trace ? trace_call(context, op, inputs, attrs) : run_somewhere(op, inputs, attrs);
   if (!context.recorders.empty()) notify_recorders(context, op, inputs, attrs, outputs);
   if (internal::checks_numerics()) [[unlikely]]
     check_results(op, outputs);
@@ -54,8 +65,9 @@ Tensor call1(const OpRegistration& registration, std::span<const Tensor> inputs,
   Runtime& runtime = Runtime::current();
   const OpDef& op = runtime.ops().get(registration);
   Tensor output;
-  if (context.trace) {
-    std::vector<Tensor> outputs = trace_call(context, op, inputs, attrs);
+  if (context.trace || RemoteCalls::active()) {
+    std::vector<Tensor> outputs =
+        context.trace ? trace_call(context, op, inputs, attrs) : run_somewhere(op, inputs, attrs);
     if (outputs.size() != 1)
       throw InternalError(cat("op ", op.name, " has ", outputs.size(), " outputs, not one"));
     output = std::move(outputs.front());
@@ -107,8 +119,15 @@ std::vector<Tensor> call_function(const FunctionRef& function, std::span<const T
   const auto get_op = [&]() -> const OpDef& {
     return runtime.ops().get(callee->stateful() ? "StatefulPartitionedCall" : "PartitionedCall");
   };
-  std::vector<Tensor> outputs = context.trace ? trace_call(context, get_op(), args, make_attrs())
-                                              : run_function_eagerly(runtime, *callee, args);
+  const auto run = [&] {
+    if (RemoteCalls::active()) [[unlikely]] {
+      if (const auto target = remote_target(args, CallKind::kFunction))
+        return target->calls->call(target->device, callee, args);
+    }
+    return run_function_eagerly(runtime, *callee, args);
+  };
+  std::vector<Tensor> outputs =
+      context.trace ? trace_call(context, get_op(), args, make_attrs()) : run();
   if (gradient) {
     notify_recorders(context, get_op(), args, make_attrs(), outputs);
     outputs.resize(function->results().size());

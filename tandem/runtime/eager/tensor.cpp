@@ -7,6 +7,7 @@
 #include "tandem/core/name_argument.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/runtime/execute/undefined_hint.h"
+#include "tandem/runtime/remote_calls.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -182,6 +183,7 @@ std::string Tensor::device() const {
   const TensorImpl& t = checked(impl_);
   if (t.symbolic()) return t.symbol().requested_device();
   if (t.device) return t.device->name();
+  if (const RemoteValue* value = remote_value_of(*this)) return value->device();
   // On the host; asking makes no runtime.
   if (thread_context().runtime || Runtime::default_exists())
     return Runtime::current().default_device().name();

@@ -55,11 +55,19 @@ class TaskCall : public std::enable_shared_from_this<TaskCall> {
     proto::FunctionList library;
     read_part(remote.definition, library);
     proto::EnqueueRequest request = request_to_context();
+    proto::QueueItem& item = request.queue.emplace_back();
+    item.which_item = proto::QueueItem::Case::kRegisterFunction;
+    proto::RegisterFunctionItem& added = item.register_function.make();
+    added.is_component_function = true;
+    added.library.make();
     for (const std::string_view definition : library.function) {
-      proto::QueueItem& item = request.queue.emplace_back();
-      item.which_item = proto::QueueItem::Case::kRegisterFunction;
-      item.register_function.make().function_def = definition;
-      item.register_function.make().library.make();
+      proto::FunctionParts parts;
+      read_part(definition, parts);
+      if (parts.signature->name == remote.name) {
+        added.function_def = definition;
+      } else {
+        added.library.make().function.push_back(definition);
+      }
     }
     channel->call(
         kEnqueue, write_message(request), {.cancellation = step_->cancellation},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/distribute/internal/eager/eager_service.h"
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/master/master_service.h"
 #include "tandem/distribute/internal/rpc/method_table.h"
@@ -39,7 +40,15 @@ inline constexpr const char* kMethods[] = {"MasterService/CreateSession",
                                            "WorkerService/MarkRecvFinished",
                                            "WorkerService/Logging",
                                            "WorkerService/Tracing",
-                                           "WorkerService/GetStepSequence"};
+                                           "WorkerService/GetStepSequence",
+                                           "eager.EagerService/CreateContext",
+                                           "eager.EagerService/UpdateContext",
+                                           "eager.EagerService/Enqueue",
+                                           "eager.EagerService/StreamingEnqueue",
+                                           "eager.EagerService/WaitQueueDone",
+                                           "eager.EagerService/RunComponentFunction",
+                                           "eager.EagerService/KeepAlive",
+                                           "eager.EagerService/CloseContext"};
 
 /// Calls within one process: a task's table is called on the caller's thread.
 class InProcessNetwork final : public Network {
@@ -96,9 +105,11 @@ class InProcessCluster {
         : runtime({.inter_op_threads = 1, .intra_op_threads = 1, .task = task_name(job, number)}),
           peers(all.cluster_, all.network_),
           worker(runtime, task_name(job, number), peers),
-          master(worker, peers) {
+          master(worker, peers),
+          eager_service(worker, all.network_) {
       worker_service.add_to(methods);
       master_service.add_to(methods);
+      eager_service.add_to(methods);
       all.network_.serve(all.cluster_.address(job, number), &methods);
     }
     Runtime runtime;
@@ -107,6 +118,7 @@ class InProcessCluster {
     Master master;
     WorkerService worker_service{worker};
     MasterService master_service{master};
+    EagerService eager_service;
     MethodTable methods;
   };
   Task& task(const std::string& job, int number) { return *tasks_.at(task_name(job, number)); }

@@ -36,7 +36,7 @@ grpc::Status grpc_status(Status status) {
 
 class ServerCall;
 
-// Calls that have come and are not over.
+// Calls that are waited for, or have come and are not over: the queue stays until there are none.
 class OpenCalls {
  public:
   void add() {
@@ -87,6 +87,7 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
   static void wait_for_one(const Served& served) {
     const auto call = std::make_shared<ServerCall>(served);
     call->self_ = call;
+    served.open.add();
     call->context_.AsyncNotifyWhenDone(&call->done_);
     served.generic.RequestCall(&call->context_, &call->stream_, &served.queue, &served.queue,
                                &call->arrived_);
@@ -110,10 +111,11 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
 
   void on_arrived(bool ok) {
     if (!ok) {  // the server ends
+      OpenCalls& open = served_.open;
       self_.reset();
+      open.remove();
       return;
     }
-    served_.open.add();
     wait_for_one(served_);
     call_.peer = context_.peer();
     is_stream_ = served_.service.is_stream(context_.method());
