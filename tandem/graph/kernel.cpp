@@ -98,7 +98,11 @@ void KernelRegistry::refresh() const {
 
 const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_class,
                                        const AttrMap& attrs) const {
-  const std::string key = cat(op.name, "|", kernel_class, "|", type_key(op, attrs));
+  std::string key = op.name;
+  key += '|';
+  key += kernel_class;
+  key += '|';
+  key += type_key(op, attrs);
   {
     std::shared_lock lock(state_->mutex);
     const auto it = state_->lists.find(key);

@@ -20,6 +20,7 @@ constexpr std::size_t kMaxOps = 8192;
 struct OpRegistry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, std::shared_ptr<OpDef>, std::less<>> by_name;
+  std::map<NodeKind, const OpDef*> by_kind;          // those that were asked for
   std::atomic<const OpRegistration*> seen{nullptr};  // everything from here on is in by_name
   // By registration id, read without a lock on every eager call.
   std::array<std::atomic<const OpDef*>, kMaxOps> by_id{};
@@ -82,9 +83,16 @@ const OpDef& OpRegistry::get(const OpRegistration& op) const {
 }
 
 const OpDef& OpRegistry::of_kind(NodeKind kind) const {
-  std::shared_lock lock(state_->mutex);
+  {
+    std::shared_lock lock(state_->mutex);
+    const auto known = state_->by_kind.find(kind);
+    if (known != state_->by_kind.end()) return *known->second;
+  }
+  std::unique_lock lock(state_->mutex);
   for (const auto& [name, op] : state_->by_name) {
-    if (op->traits.kind == kind) return *op;
+    if (op->traits.kind != kind) continue;
+    state_->by_kind.emplace(kind, op.get());
+    return *op;
   }
   throw InternalError(cat("no op of node kind ", static_cast<int>(kind), " is registered"));
 }

@@ -216,15 +216,16 @@ Device& choose_device(const DeviceCall& call) {
     if (has_kernel(call, *device)) return *device;
   }
   const std::vector<Device*> all = by_priority(call.runtime);
-  std::vector<Device*> able;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(able),
-               [&](const Device* d) { return has_kernel(call, *d); });
+  const auto able_to = [&](const Device* d) { return has_kernel(call, *d); };
   const DeviceSpec wanted = requested();
   if (wanted.empty()) {
     Device& host = call.runtime.default_device();
     if (is_small_integer_work(call.op, call.inputs) && has_kernel(call, host)) return host;
-    return able.empty() ? host : *able.front();
+    const auto first = std::find_if(all.begin(), all.end(), able_to);
+    return first == all.end() ? host : **first;
   }
+  std::vector<Device*> able;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(able), able_to);
   for (Device* d : able) {
     if (wanted.matches(d->spec())) return *d;
   }

@@ -237,6 +237,7 @@ CalledNode::CalledNode(const OpRegistry& ops, const OpDef& op, const std::vector
       given.attrs =
           AttrMap{{"T", input.dtype()}, {"index", static_cast<std::int64_t>(call.inputs.size())}};
     }
+    given.name = std::to_string(call.inputs.size());
     Node* node = graph_.add(std::move(given));
     graph_.set_output_shape(node, 0, input.shape());
     call.inputs.push_back({node, 0});

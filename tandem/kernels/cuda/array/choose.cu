@@ -136,9 +136,8 @@ void array_add_n(KernelCall& call) {
   });
 }
 
-void array_bias_add(KernelCall& call) {
+void add_bias(KernelCall& call, bool channels_first) {
   const TensorView x = call.input(0), bias = call.input(1);
-  const bool channels_first = call.attr_string("data_format").rfind("NC", 0) == 0;
   if (x.rank() < 2) refuse("Input tensor must be at least 2D");
   if (bias.rank() != 1) refuse("Biases must be 1D");
   const std::size_t axis = channels_first ? 1 : x.sizes.size() - 1;
@@ -154,6 +153,11 @@ void array_bias_add(KernelCall& call) {
                   y.count, bias.count, inner);
   });
 }
+
+void array_bias_add(KernelCall& call) {
+  add_bias(call, call.attr_string("data_format").rfind("NC", 0) == 0);
+}
+void array_bias_add_v1(KernelCall& call) { add_bias(call, false); }
 
 void array_cast(KernelCall& call) {
   const TensorView x = call.input(0), y = call.allocate_output(0, x.sizes);

@@ -3,6 +3,7 @@
 // depthwise convolution is one of as many groups as there are channels.
 
 #include "tandem/kernels/cuda/conv/window.h"
+#include "tandem/kernels/cuda/linalg/epilogue.h"
 #include "tandem/kernels/cuda/support/launch.h"
 #include "tandem/kernels/cuda/support/types.h"
 
@@ -48,8 +49,9 @@ TANDEM_DEVICE std::int64_t meeting(const Window& w, int axis, std::int64_t in, s
 }
 
 // The filter is [planes, rows, columns, filter_in, out channels].
-template <class T>
-TANDEM_KERNEL conv_kernel(const T* x, const T* filter, T* y, Problem p, std::int64_t n) {
+template <class T, class Out>
+TANDEM_KERNEL conv_kernel(const T* x, const T* filter, Out* y, Problem p, std::int64_t n,
+                          Epilogue epilogue) {
   const Window& w = p.window;
   for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
     const Place o(i, p.y);
@@ -76,7 +78,8 @@ TANDEM_KERNEL conv_kernel(const T* x, const T* filter, T* y, Problem p, std::int
         }
       }
     }
-    y[o.offset(p.y)] = store<T>(sum);
+    const std::int64_t channels = p.y.channels;
+    y[o.offset(p.y)] = store<Out>(epilogue.apply<T>(sum, i / channels, i % channels));
   }
 }
 
@@ -210,9 +213,40 @@ void forward(KernelCall& call, bool depthwise) {
   if (y.count == 0) return;
   visit_floating(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    TANDEM_LAUNCH(conv_kernel<T>, shape_for(y.count), 0, x.as<T>(), filter.as<T>(), y.as<T>(), p,
-                  y.count);
+    TANDEM_LAUNCH((conv_kernel<T, T>), shape_for(y.count), 0, x.as<T>(), filter.as<T>(), y.as<T>(),
+                  p, y.count, Epilogue());
   });
+}
+
+template <class T, class Out>
+void fused_conv_as(const TensorView& x, const TensorView& filter, const TensorView& y,
+                   const Problem& p, const Epilogue& epilogue) {
+  TANDEM_LAUNCH((conv_kernel<T, Out>), shape_for(y.count), 0, x.as<T>(), filter.as<T>(),
+                y.as<Out>(), p, y.count, epilogue);
+}
+
+// A row is a place of an image. What is added may be of one image where the result is of several.
+void fused_forward(KernelCall& call) {
+  const TensorView x = call.input(0), filter = call.input(1);
+  if (filter.type != x.type) not_on_gpu("a convolution of two dtypes");
+  const Problem p = problem(call, x.sizes, filter.sizes, call.attr_bool("depthwise"));
+  const std::int64_t places = p.y.size[0] * p.y.size[1] * p.y.size[2];
+  std::int64_t rows = p.y.batch * places;
+  const std::int64_t own_rows = rows;
+  const Epilogue epilogue = read_epilogue(call, 2, rows, p.y.channels);
+  if (rows != own_rows) not_on_gpu("a convolution to which several images are added");
+  const TensorView y = call.allocate_output(0, output_sizes(call, p, x.sizes.size()));
+  if (y.count == 0) return;
+  const bool narrow = y.type == Type::kBFloat16;
+  if (x.type == Type::kFloat && !narrow) {
+    fused_conv_as<float, float>(x, filter, y, p, epilogue);
+  } else if (x.type == Type::kBFloat16 && narrow) {
+    fused_conv_as<BFloat16, BFloat16>(x, filter, y, p, epilogue);
+  } else if (x.type == Type::kBFloat16) {
+    fused_conv_as<BFloat16, float>(x, filter, y, p, epilogue);
+  } else {
+    not_on_gpu("a float convolution with bfloat16 results");
+  }
 }
 
 void input_gradient(KernelCall& call, bool depthwise) {
@@ -245,6 +279,7 @@ void filter_gradient(KernelCall& call, bool depthwise) {
 
 }  // namespace
 
+void conv_fused(KernelCall& call) { fused_forward(call); }
 void conv_forward(KernelCall& call) { forward(call, false); }
 void conv_input_gradient(KernelCall& call) { input_gradient(call, false); }
 void conv_filter_gradient(KernelCall& call) { filter_gradient(call, false); }

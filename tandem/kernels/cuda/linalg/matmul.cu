@@ -1,5 +1,6 @@
 // Products of matrices by our own tiles: what runs where cuBLASLt is not there.
 
+#include "tandem/kernels/cuda/linalg/epilogue.h"
 #include "tandem/kernels/cuda/support/broadcast.h"
 #include "tandem/kernels/cuda/support/launch.h"
 #include "tandem/kernels/cuda/support/types.h"
@@ -18,7 +19,7 @@ struct Matrix {
 template <class T>
 TANDEM_KERNEL matmul_kernel(const T* a, const T* b, T* y, std::int64_t m, std::int64_t n,
                             std::int64_t k, Matrix a_by, Matrix b_by, std::int64_t batch,
-                            Strides<2> batches, std::int64_t row_tiles) {
+                            Strides<2> batches, std::int64_t row_tiles, Epilogue epilogue) {
   TANDEM_SHARED(Sum<T>, a_tile, kTile * kTile);
   TANDEM_SHARED(Sum<T>, b_tile, kTile * kTile);
   const int r = static_cast<int>(threadIdx.y), c = static_cast<int>(threadIdx.x);
@@ -45,16 +46,18 @@ TANDEM_KERNEL matmul_kernel(const T* a, const T* b, T* y, std::int64_t m, std::i
         }
         __syncthreads();
       }
-      if (row < m && column < n) y[(z * m + row) * n + column] = store<T>(sum);
+      if (row < m && column < n)
+        y[(z * m + row) * n + column] = store<T>(epilogue.apply<T>(sum, row, column));
     }
   }
 }
 
 void matmul(const TensorView& a, const TensorView& b, const TensorView& y, bool transpose_a,
             bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
-            const Strides<2>& batches) {
+            const Strides<2>& batches, const Epilogue& epilogue = {}, bool repeat_row = false) {
   if (y.count == 0) return;
-  const Matrix a_by = transpose_a ? Matrix{1, m} : Matrix{k, 1};
+  Matrix a_by = transpose_a ? Matrix{1, m} : Matrix{k, 1};
+  if (repeat_row) a_by = {0, 1};
   const Matrix b_by = transpose_b ? Matrix{1, k} : Matrix{n, 1};
   const std::int64_t row_tiles = (m + kTile - 1) / kTile, column_tiles = (n + kTile - 1) / kTile;
   Shape shape;
@@ -66,11 +69,13 @@ void matmul(const TensorView& a, const TensorView& b, const TensorView& y, bool 
   visit_floating(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     TANDEM_LAUNCH(matmul_kernel<T>, shape, 0, a.as<T>(), b.as<T>(), y.as<T>(), m, n, k, a_by, b_by,
-                  batch, batches, row_tiles);
+                  batch, batches, row_tiles, epilogue);
   });
 }
 
 }  // namespace
+
+void linalg_batch_matmul(KernelCall& call);
 
 void linalg_matmul(KernelCall& call) {
   const TensorView a = call.input(0), b = call.input(1);
@@ -81,6 +86,27 @@ void linalg_matmul(KernelCall& call) {
   if (b.sizes[tb ? 1 : 0] != k) refuse("Matrix size-incompatible");
   Strides<2> one;
   matmul(a, b, call.allocate_output(0, {m, n}), ta, tb, m, n, k, 1, one);
+}
+
+void linalg_fused_matmul(KernelCall& call) {
+  const TensorView a = call.input(0), b = call.input(1);
+  if (a.type != b.type) not_on_gpu("a product of two dtypes");
+  const bool ta = call.attr_bool("transpose_a"), tb = call.attr_bool("transpose_b");
+  if (a.rank() != 2 || b.rank() != 2) refuse("a and b must be matrices");
+  const std::int64_t m = a.sizes[ta ? 1 : 0], k = a.sizes[ta ? 0 : 1];
+  const std::int64_t n = b.sizes[tb ? 0 : 1];
+  if (b.sizes[tb ? 1 : 0] != k) refuse("Matrix size-incompatible");
+  std::int64_t rows = m;
+  const Epilogue epilogue = read_epilogue(call, 2, rows, n);
+  Strides<2> one;
+  matmul(a, b, call.allocate_output(0, {rows, n}), ta, tb, rows, n, k, 1, one, epilogue, rows != m);
+}
+
+void linalg_batch_matmul_v3(KernelCall& call) {
+  if (call.attr_type("Ta") != call.attr_type("Tout") ||
+      call.attr_type("Tb") != call.attr_type("Tout"))
+    not_on_gpu("a product of several dtypes");
+  linalg_batch_matmul(call);
 }
 
 void linalg_batch_matmul(KernelCall& call) {

@@ -1,0 +1,102 @@
+// Fused ops on a device GPU:0 whose kernels run on the host, against the CPU's.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tandem/tandem.h>
+
+namespace tandem {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+using Strings = std::vector<std::string>;
+using Ints = std::vector<std::int64_t>;
+
+// Some floats between -1 and 1.
+Tensor values(const Shape& shape, int seed) {
+  std::vector<float> all(static_cast<std::size_t>(shape.num_elements()));
+  std::uint32_t state = static_cast<std::uint32_t>(seed) * 2654435761u + 12345u;
+  for (float& value : all) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 8) / static_cast<float>(1u << 23) - 1.0f;
+  }
+  const DeviceScope on("/CPU:0");
+  return Tensor::from(all, shape);
+}
+
+std::vector<Tensor> run_on(const char* device, const std::string& op,
+                           const std::vector<Tensor>& inputs, const AttrMap& attrs) {
+  config::set_soft_device_placement(false);  // what has no kernel there is an error
+  const DeviceScope on(device);
+  return raw_op(op, inputs, attrs);
+}
+
+void expect_as_on_cpu(const std::string& op, const std::vector<Tensor>& inputs,
+                      const AttrMap& attrs, const std::string& what = {}) {
+  const std::vector<Tensor> wanted = run_on("/CPU:0", op, inputs, attrs);
+  const std::vector<Tensor> got = run_on("/GPU:0", op, inputs, attrs);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].shape(), wanted[i].shape()) << what;
+    EXPECT_THAT(got[i].to_vector<float>(),
+                Pointwise(FloatNear(2e-5f), wanted[i].to_vector<float>()))
+        << op << ' ' << what;
+  }
+}
+
+const char* const kActivations[] = {"Relu", "Relu6",   "Elu",       "LeakyRelu",
+                                    "Tanh", "Sigmoid", "GeluExact", "GeluApproximate",
+                                    "Swish"};
+
+TEST(FusedOnGpu, ProductsWithEachActivation) {
+  const Tensor a = values({5, 7}, 1), b = values({7, 19}, 2), bias = values({19}, 3);
+  for (const char* activation : kActivations) {
+    AttrMap attrs;
+    attrs.set("fused_ops", Strings{"BiasAdd", activation});
+    attrs.set("num_args", std::int64_t{1});
+    expect_as_on_cpu("_FusedMatMul", {a, b, bias}, attrs, activation);
+  }
+}
+
+TEST(FusedOnGpu, ProductsOfTransposedMatricesWithSomethingAdded) {
+  AttrMap attrs;
+  attrs.set("fused_ops", Strings{"BiasAdd", "Add", "Relu"});
+  attrs.set("num_args", std::int64_t{2});
+  attrs.set("transpose_a", true);
+  attrs.set("transpose_b", true);
+  const Tensor b = values({19, 7}, 2), bias = values({19}, 3);
+  expect_as_on_cpu("_FusedMatMul", {values({7, 5}, 1), b, bias, values({5, 19}, 4)}, attrs);
+  expect_as_on_cpu("_FusedMatMul", {values({7, 5}, 1), b, bias, values({1, 19}, 4)}, attrs);
+  expect_as_on_cpu("_FusedMatMul", {values({7, 1}, 1), b, bias, values({6, 19}, 4)}, attrs);
+}
+
+TEST(FusedOnGpu, ConvolutionsWithWhatFollows) {
+  const Tensor image = values({2, 6, 5, 4}, 1), bias = values({4}, 2);
+  for (const bool depthwise : {false, true}) {
+    const Ints sizes = depthwise ? Ints{3, 3, 4, 1} : Ints{3, 3, 4, 4};
+    AttrMap attrs;
+    attrs.set("fused_ops", Strings{"BiasAdd", "Add", "Relu"});
+    attrs.set("filter_sizes", sizes);
+    attrs.set("depthwise", depthwise);
+    attrs.set("strides", Ints{1, 1, 1, 1});
+    attrs.set("padding", std::string("SAME"));
+    attrs.set("Tout", DType::kFloat);
+    expect_as_on_cpu("_FusedConv2D",
+                     {image, values(Shape(sizes), 3), bias, values({2, 6, 5, 4}, 4)}, attrs,
+                     depthwise ? "depthwise" : "");
+  }
+}
+
+TEST(FusedOnGpu, EndsOfRecurrentSteps) {
+  expect_as_on_cpu("_LstmGates", {values({3, 20}, 1), values({3, 5}, 2)}, {});
+  expect_as_on_cpu("_LstmGates", {values({3, 20}, 1), values({1, 5}, 2)}, {});
+  expect_as_on_cpu("_GruGates", {values({3, 15}, 1), values({3, 15}, 2), values({3, 5}, 3)}, {});
+  expect_as_on_cpu("_GruGates", {values({3, 15}, 1), values({1, 15}, 2), values({1, 5}, 3)}, {});
+}
+
+}  // namespace
+}  // namespace tandem
