@@ -181,6 +181,7 @@ struct ParameterServerStrategy::Impl {
       proto::ClosureParameter& parameter = request.parameter.emplace_back();
       parameter.feed = graph.parameters[v];
       parameter.gradient = graph.gradients[v];
+      parameter.index = graph.indices[v];
       for (const Shard& shard : shards[v]) {
         proto::ParameterShard& part = parameter.shard.emplace_back();
         part.name = shard.name;
