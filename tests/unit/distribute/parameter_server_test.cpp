@@ -219,6 +219,40 @@ TEST(ParameterServerTest, LookedUpRowsAreTrainedAsInOneProcess) {
                               keras::optimizers::Adam({.learning_rate = 0.01}));
 }
 
+TEST(ParameterServerTest, FitTrainsAModelAsKerasDoesInOneProcess) {
+  Cluster cluster(1, 2);
+  const Tensor x = random::stateless_uniform({70, 4}, {3, 4});
+  const Tensor y = reduce_sum(x, {1}, true) * 0.5f;
+  const keras::Sequential model{keras::Input({4}), keras::Dense(8, {.activation = "relu"}),
+                                keras::Dense(1)};
+  const keras::Sequential here{keras::Input({4}), keras::Dense(8, {.activation = "relu"}),
+                               keras::Dense(1)};
+  for (std::size_t v = 0; v < here.trainable_weights().size(); ++v)
+    here.trainable_weights()[v].assign(model.trainable_weights()[v].value());
+  const auto batches = data::from_tensor_slices({x, y}).batch(16);  // the last one has 6
+
+  auto options = sgd(cluster);
+  options.optimizer = {.name = "adam", .learning_rate = 0.01};
+  options.replicas_to_aggregate = 1;  // in the batches' order
+  ParameterServerStrategy strategy(options);
+  int epochs = 0;
+  const keras::History trained =
+      strategy.fit(model, batches,
+                   {.epochs = 4,
+                    .loss = keras::losses::MeanSquaredError(),
+                    .metrics = {keras::metrics::MeanAbsoluteError()},
+                    .validation_data = batches,
+                    .on_epoch_end = [&](int, const keras::Logs&) { ++epochs; }});
+  EXPECT_EQ(epochs, 4);
+  EXPECT_EQ(strategy.num_updates(), 20);
+  EXPECT_LT(trained["loss"].back(), trained["loss"].front());
+  EXPECT_TRUE(trained.contains("val_mean_absolute_error"));
+
+  here.compile({.optimizer = keras::optimizers::Adam({.learning_rate = 0.01}), .loss = "mse"});
+  const auto history = here.fit(batches, {.epochs = 4, .verbose = keras::Verbose::kSilent});
+  EXPECT_NEAR(trained["loss"].back(), history["loss"].back(), 0.05 * history["loss"].back());
+}
+
 TEST(ParameterServerTest, StaleGradientsAreComputedAgain) {
   Cluster cluster(1, 2);
   auto options = sgd(cluster);
@@ -232,6 +266,24 @@ TEST(ParameterServerTest, StaleGradientsAreComputedAgain) {
   strategy.read_variables();
   EXPECT_EQ(strategy.num_updates(), 50);
   EXPECT_EQ(w.value().array().values<float>()[0], -50.0f);
+}
+
+TEST(ParameterServerTest, BackupWorkersAreNotWaitedFor) {
+  Cluster cluster(1, 3);
+  auto options = sgd(cluster);
+  options.replicas_to_aggregate = 2;
+  options.drop_stale = true;
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  for (int i = 0; i < 60; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  strategy.join();
+  strategy.read_variables();
+  // Each update is the mean of ones; what came too late is in none.
+  EXPECT_LE(strategy.num_updates(), 31);
+  EXPECT_GE(strategy.num_updates(), 10);
+  EXPECT_EQ(w.value().array().values<float>()[0], -static_cast<float>(strategy.num_updates()));
 }
 
 TEST(ParameterServerTest, AReplicaGoesOnWithoutAnyUpdateLost) {

@@ -269,7 +269,7 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
                  read_message(reply, response);
                  stale = stale || response.stale;
                }
-               if (stale) return self->pull();
+               if (stale && !self->closure_->message.drop_stale) return self->pull();
                self->answer(results);
              });
   }
