@@ -167,6 +167,7 @@ struct ParameterServerStrategy::Impl {
     proto::RegisterClosureRequest request;
     request.graph_def = graph.graph_def;
     request.coordinator = name;
+    request.drop_stale = options.drop_stale;
     request.input = graph.inputs;
     request.output = graph.outputs;
     for (const ServerTask& server : servers) {
@@ -181,6 +182,7 @@ struct ParameterServerStrategy::Impl {
       proto::ClosureParameter& parameter = request.parameter.emplace_back();
       parameter.feed = graph.parameters[v];
       parameter.gradient = graph.gradients[v];
+      parameter.index = graph.indices[v];
       for (const Shard& shard : shards[v]) {
         proto::ParameterShard& part = parameter.shard.emplace_back();
         part.name = shard.name;
@@ -216,6 +218,7 @@ struct ParameterServerStrategy::Impl {
     proto::FlushRequest request;
     request.coordinator = name;
     request.below = coordinator->next_number();
+    request.unfinished = coordinator->unfinished();
     for (const ServerTask& server : servers) {
       if (server.state_id.empty()) continue;
       request.state_id = server.state_id;
@@ -300,6 +303,12 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& variabl
 bool ParameterServerStrategy::wait_until_replicated(std::chrono::milliseconds patience) const {
   return !impl_->watch || impl_->watch->wait_until_complete(patience);
 }
+
+const ParameterServerStrategy::Options& ParameterServerStrategy::options() const {
+  return impl_->options;
+}
+
+bool ParameterServerStrategy::has_variables() const { return !impl_->variables.empty(); }
 
 std::int64_t ParameterServerStrategy::num_updates() const { return impl_->num_updates; }
 

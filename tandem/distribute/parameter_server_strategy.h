@@ -9,8 +9,13 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/data/dataset.h"
 #include "tandem/distribute/cluster_spec.h"
 #include "tandem/distribute/server.h"
+#include "tandem/keras/logs.h"
+#include "tandem/keras/loss.h"
+#include "tandem/keras/metric.h"
+#include "tandem/keras/model.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
 
@@ -86,6 +91,10 @@ class TANDEM_EXPORT ParameterServerStrategy {
     /// 0: each closure's gradients are applied as they come. N: those of N closures are averaged
     /// and applied as one update; what was computed from older values is computed again.
     int replicas_to_aggregate = 0;
+    /// Stale gradients are dropped instead, and the closure is done, as with TensorFlow's
+    /// SyncReplicasOptimizer: with more workers than `replicas_to_aggregate` the slowest ones are
+    /// backups, for which no update waits.
+    bool drop_stale = false;
     /// With asynchronous updates: gradients of values that are more than so many updates old are
     /// computed again. 0: any age will do.
     std::int64_t max_staleness = 0;
@@ -104,12 +113,15 @@ class TANDEM_EXPORT ParameterServerStrategy {
   ParameterServerStrategy(const ParameterServerStrategy&) = delete;
   ParameterServerStrategy& operator=(const ParameterServerStrategy&) = delete;
 
+  const Options& options() const;
+
   /// Puts variables of float or double, with their values of now, on the servers; once, before the
   /// first function. Waits for the servers. A server that holds them already, of a training that
   /// was interrupted, keeps its values; `num_updates` then begins where that ended.
   void add_variables(const std::vector<Variable>& variables);
   /// How many updates the servers had applied when they were asked last.
   std::int64_t num_updates() const;
+  bool has_variables() const;
   /// Waits until each variable is on as many servers as it should be, as after a server that was
   /// lost has come back; false if that takes longer.
   bool wait_until_replicated(std::chrono::milliseconds patience) const;
@@ -125,6 +137,28 @@ class TANDEM_EXPORT ParameterServerStrategy {
                                                  const std::vector<Tensor>& examples);
   /// A step that updates nothing.
   std::shared_ptr<const Function> function(const Body& body, const std::vector<Tensor>& examples);
+
+  /// What `fit` does; names are those of Keras' compile and fit.
+  struct FitOptions {
+    int epochs = 1;
+    keras::Loss loss = "mean_squared_error";
+    std::vector<keras::Metric> metrics = {};  ///< objects of td::keras::metrics
+    /// Batches that the chief evaluates the model with after each epoch.
+    data::Dataset validation_data = {};
+    /// Gets the logs of an epoch, its number from 0 first.
+    std::function<void(int epoch, const keras::Logs& logs)> on_epoch_end = {};
+  };
+  /// Trains a model, built already, on batches of inputs and labels: each batch is a closure, whose
+  /// predictions the chief's metrics see. Calls `add_variables` unless that was done. In the end of
+  /// each epoch all closures are done and the model has the servers' values. Returns "loss", the
+  /// metrics and, with "val_" before, those of validation, for each epoch.
+  ///
+  ///     strategy.fit(model, train.batch(32), {.epochs = 5, .loss =
+  ///     SparseCategoricalCrossentropy(),
+  ///                  .metrics = {SparseCategoricalAccuracy()}, .validation_data =
+  ///                  test.batch(256)});
+  keras::History fit(const keras::Model& model, const data::Dataset& batches,
+                     const FitOptions& options);
 
   class Closure;
   /// What a scheduled closure will return.

@@ -119,12 +119,12 @@ void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& option
 void Network::deliver(const std::shared_ptr<Call>& call) {
   Node& node = nodes_[call->to];
   if (!node.service) return finish(call, {Code::kUnavailable, "went down"}, {});
+  node.open[call->id] = call;
   if (node.paused) {
     node.arrived.push_back([this, call] { deliver(call); });
     return;
   }
   const int life = node.life;
-  node.open[call->id] = call;
   distribute::CallContext context;
   const auto service = node.service;  // a call may outlive the node
   service->call(call->method, Bytes(call->request), context,

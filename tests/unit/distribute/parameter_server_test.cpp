@@ -174,6 +174,118 @@ TEST(ParameterServerTest, AServerWithAFolderGoesOn) {
   EXPECT_EQ(next.num_updates(), 20);
 }
 
+// An embedding of 100,000 rows on two servers, of which steps look up a few, some twice, against
+// training in one process.
+void expect_rows_trained_as_here(const ServerOptimizer& optimizer,
+                                 const keras::optimizers::Optimizer& here) {
+  Cluster cluster(2, 1);
+  auto options = sgd(cluster);
+  options.optimizer = optimizer;
+  options.partitioner = Partitioner::fixed_shards(2);
+  ParameterServerStrategy strategy(options);
+  const Variable table(random::stateless_uniform({100'000, 16}, {1, 2}), {.name = "table"});
+  const Variable w(ones({16}), {.name = "w"});
+  const Variable table_here(table.value(), {.name = "table"}), w_here(w.value(), {.name = "w"});
+  const auto body = [](const Variable& rows, const Variable& weights) {
+    return [rows, weights](std::span<const Tensor> in) {
+      return std::vector{reduce_mean(square(gather(rows, in[0]) * weights.value()))};
+    };
+  };
+  strategy.add_variables({table, w});
+  const Tensor example = zeros({4, 2}, int32);
+  const auto step = strategy.train_function(body(table, w), {example});
+  for (int i = 0; i < 5; ++i) {
+    const Tensor ids = reshape(
+        Tensor(std::vector<std::int32_t>{i, 99'999, 50'000, i, 49'999, 7, 7, 1000 * i}), {4, 2});
+    strategy.schedule(step, {ids});
+    strategy.join();
+    GradientTape tape;
+    const Tensor loss = body(table_here, w_here)(std::vector{ids})[0];
+    const auto gradients = tape.gradient(loss, {table_here, w_here});
+    here.apply_gradients({{gradients[0], table_here}, {gradients[1], w_here}});
+  }
+  strategy.read_variables();
+  EXPECT_LT(reduce_max(abs(table.value() - table_here.value())).item<float>(), 1e-6f);
+  EXPECT_LT(reduce_max(abs(w.value() - w_here.value())).item<float>(), 1e-6f);
+  EXPECT_GT(reduce_max(abs(w.value() - 1.0f)).item<float>(), 1e-4f);
+}
+
+TEST(ParameterServerTest, LookedUpRowsAreTrainedAsInOneProcess) {
+  expect_rows_trained_as_here({.name = "sgd", .learning_rate = 0.5},
+                              keras::optimizers::SGD({.learning_rate = 0.5}));
+  expect_rows_trained_as_here({.name = "adagrad", .learning_rate = 0.1},
+                              keras::optimizers::Adagrad({.learning_rate = 0.1}));
+  expect_rows_trained_as_here({.name = "adam", .learning_rate = 0.01},
+                              keras::optimizers::Adam({.learning_rate = 0.01}));
+}
+
+TEST(ParameterServerTest, FitTrainsAModelAsKerasDoesInOneProcess) {
+  Cluster cluster(1, 2);
+  const Tensor x = random::stateless_uniform({70, 4}, {3, 4});
+  const Tensor y = reduce_sum(x, {1}, true) * 0.5f;
+  const keras::Sequential model{keras::Input({4}), keras::Dense(8, {.activation = "relu"}),
+                                keras::Dense(1)};
+  const keras::Sequential here{keras::Input({4}), keras::Dense(8, {.activation = "relu"}),
+                               keras::Dense(1)};
+  for (std::size_t v = 0; v < here.trainable_weights().size(); ++v)
+    here.trainable_weights()[v].assign(model.trainable_weights()[v].value());
+  const auto batches = data::from_tensor_slices({x, y}).batch(16);  // the last one has 6
+
+  auto options = sgd(cluster);
+  options.optimizer = {.name = "adam", .learning_rate = 0.01};
+  options.replicas_to_aggregate = 1;  // in the batches' order
+  ParameterServerStrategy strategy(options);
+  int epochs = 0;
+  const keras::History trained =
+      strategy.fit(model, batches,
+                   {.epochs = 4,
+                    .loss = keras::losses::MeanSquaredError(),
+                    .metrics = {keras::metrics::MeanAbsoluteError()},
+                    .validation_data = batches,
+                    .on_epoch_end = [&](int, const keras::Logs&) { ++epochs; }});
+  EXPECT_EQ(epochs, 4);
+  EXPECT_EQ(strategy.num_updates(), 20);
+  EXPECT_LT(trained["loss"].back(), trained["loss"].front());
+  EXPECT_TRUE(trained.contains("val_mean_absolute_error"));
+
+  here.compile({.optimizer = keras::optimizers::Adam({.learning_rate = 0.01}), .loss = "mse"});
+  const auto history = here.fit(batches, {.epochs = 4, .verbose = keras::Verbose::kSilent});
+  EXPECT_NEAR(trained["loss"].back(), history["loss"].back(), 0.05 * history["loss"].back());
+}
+
+TEST(ParameterServerTest, StaleGradientsAreComputedAgain) {
+  Cluster cluster(1, 2);
+  auto options = sgd(cluster);
+  options.max_staleness = 1;
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({3}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  for (int i = 0; i < 50; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  strategy.join();
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 50);
+  EXPECT_EQ(w.value().array().values<float>()[0], -50.0f);
+}
+
+TEST(ParameterServerTest, BackupWorkersAreNotWaitedFor) {
+  Cluster cluster(1, 3);
+  auto options = sgd(cluster);
+  options.replicas_to_aggregate = 2;
+  options.drop_stale = true;
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  for (int i = 0; i < 60; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  strategy.join();
+  strategy.read_variables();
+  // Each update is the mean of ones; what came too late is in none.
+  EXPECT_LE(strategy.num_updates(), 31);
+  EXPECT_GE(strategy.num_updates(), 10);
+  EXPECT_EQ(w.value().array().values<float>()[0], -static_cast<float>(strategy.num_updates()));
+}
+
 TEST(ParameterServerTest, AReplicaGoesOnWithoutAnyUpdateLost) {
   Cluster cluster(2, 2, {}, 2);
   auto options = sgd(cluster);

@@ -1,6 +1,8 @@
 #include "tandem/distribute/internal/parameters/closure_graph.h"
 
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "tandem/autodiff/gradient_tape.h"
@@ -29,27 +31,98 @@ int find_variable(const std::vector<Variable>& variables, const Tensor& capture)
   return -1;
 }
 
-// An argument in place of a variable's handle.
-Node* add_value(MutableFunction& f, Node* handle, const Variable& variable, const OpRegistry& ops) {
+Node* add_argument(MutableFunction& f, const Variable& variable, const PartialShape& shape,
+                   const OpRegistry& ops) {
   Graph::NodeSpec spec;
   spec.op = &ops.of_kind(NodeKind::kArg);
   spec.name = "parameter";
   spec.attrs = AttrMap{{"T", variable.dtype()}, {"index", std::int64_t{0}}};
   Node* value = f.graph.add(std::move(spec));
-  f.graph.set_output_shape(value, 0, variable.shape());
+  f.graph.set_output_shape(value, 0, shape);
+  return value;
+}
+
+// Nothing waits for the node or is there for its sake any more.
+void drop_control_edges(MutableFunction& f, Node* dropped) {
+  for (const auto& node : f.graph.nodes()) {
+    std::vector<Node*> before = node->control_inputs();
+    if (std::erase(before, dropped) > 0) f.graph.set_control_inputs(node.get(), before);
+  }
+  std::erase(f.control_results, dropped);
+}
+
+// Whether a value follows from the first arguments alone, and is equal whenever it is computed.
+bool follows_from_inputs(const MutableFunction& f, std::size_t num_inputs, const Node* node,
+                         const OpRegistry& ops) {
+  const auto inputs_end = f.args.begin() + static_cast<std::ptrdiff_t>(num_inputs);
+  std::vector<const Node*> open{node};
+  std::set<const Node*> seen;
+  while (!open.empty()) {
+    const Node* next = open.back();
+    open.pop_back();
+    if (!seen.insert(next).second) continue;
+    if (&next->op() == &ops.of_kind(NodeKind::kArg)) {
+      if (std::find(f.args.begin(), inputs_end, next) == inputs_end) return false;
+      continue;
+    }
+    if (next->op().traits.stateful) return false;
+    for (const Output& input : next->inputs()) open.push_back(input.node);
+  }
+  return true;
+}
+
+struct Lookup {
+  Node* rows = nullptr;  // the argument; null: the whole variable is needed
+  Output index = {};
+};
+
+// Where the one use of a variable is to look up rows, and its gradient, if any, is that of these:
+// an argument in place of them. `gradient` becomes the gradient of the rows.
+Lookup find_lookup(MutableFunction& f, std::size_t num_inputs, Node* handle,
+                   const Variable& variable, Output* gradient, const OpRegistry& ops) {
+  const std::vector<Node*> users = f.graph.consumers()[static_cast<std::size_t>(handle->id())];
+  if (users.size() != 1 || users.front()->op().name != "ResourceGather") return {};
+  Node* gather = users.front();
+  const Output index = gather->inputs()[1];
+  if (gather->attr<std::int64_t>("batch_dims") != 0) return {};
+  if (!follows_from_inputs(f, num_inputs, index.node, ops)) return {};
+  if (gradient) {
+    const Node* sum = gradient->node;
+    if (sum->op().name != "UnsortedSegmentSum" || sum->inputs()[1] != index) return {};
+    *gradient = sum->inputs()[0];
+  }
+  Lookup lookup{add_argument(f, variable, gather->output_shape(0), ops), index};
+  f.replace({gather, 0}, {lookup.rows, 0});
+  drop_control_edges(f, gather);
+  return lookup;
+}
+
+Output whole_rows(MutableFunction& f, Node* value, const Node* gather, const OpRegistry& ops) {
+  Graph::NodeSpec axis;
+  axis.op = ops.find("Const");
+  axis.name = "axis";
+  axis.attrs = AttrMap{{"value", Array::scalar<std::int32_t>(0)}, {"dtype", DType::kInt32}};
+  Graph::NodeSpec rows;
+  rows.op = ops.find("GatherV2");
+  rows.name = "rows";
+  rows.inputs = {{value, 0}, gather->inputs()[1], {f.graph.add(std::move(axis)), 0}};
+  rows.attrs = AttrMap{{"batch_dims", gather->attr<std::int64_t>("batch_dims")}};
+  return {f.graph.add(std::move(rows)), 0};
+}
+
+// An argument in place of a variable's handle.
+Node* add_value(MutableFunction& f, Node* handle, const Variable& variable, const OpRegistry& ops) {
+  Node* value = add_argument(f, variable, variable.shape(), ops);
   const std::vector<Node*> users = f.graph.consumers()[static_cast<std::size_t>(handle->id())];
   for (Node* user : users) {
-    if (user->op().name != "ReadVariableOp") {
+    const bool gathers = user->op().name == "ResourceGather";
+    if (user->op().name != "ReadVariableOp" && !gathers) {
       throw InvalidArgumentError(
           cat("The step uses variable '", variable.name(), "' by ", user->describe(),
               ". A step on a worker reads the strategy's variables; servers change them."));
     }
-    f.replace({user, 0}, {value, 0});
-    for (const auto& node : f.graph.nodes()) {
-      std::vector<Node*> before = node->control_inputs();
-      if (std::erase(before, user) > 0) f.graph.set_control_inputs(node.get(), before);
-    }
-    std::erase(f.control_results, user);
+    f.replace({user, 0}, gathers ? whole_rows(f, value, user, ops) : Output{value, 0});
+    drop_control_edges(f, user);
   }
   return value;
 }
@@ -90,7 +163,13 @@ ClosureGraph make_closure_graph(
   std::vector<Node*> args(f.args.begin(), f.args.begin() + static_cast<std::ptrdiff_t>(num_inputs));
   std::vector<Node*> others;
   std::vector<Tensor> captures;
-  std::vector<int> read;  // variables, in the order of arguments
+  std::vector<int> read;       // variables, in the order of arguments
+  std::vector<int> looked_up;  // those of which only rows are
+  std::vector<Output> indices;
+  std::vector<std::size_t> result_of(variables.size(), 0);  // which is the gradient
+  for (std::size_t v = 0, r = num_outputs; v < variables.size(); ++v) {
+    if (trains && has_gradient[v]) result_of[v] = r++;
+  }
   for (std::size_t c = 0; c < traced.captures().size(); ++c) {
     Node* handle = f.args[num_inputs + c];
     const int v = find_variable(variables, traced.captures()[c]);
@@ -99,9 +178,17 @@ ClosureGraph make_closure_graph(
       captures.push_back(traced.captures()[c]);
       continue;
     }
-    args.push_back(add_value(f, handle, variables[static_cast<std::size_t>(v)], ops));
+    const auto at = static_cast<std::size_t>(v);
+    Output* gradient = result_of[at] > 0 ? &f.results[result_of[at]] : nullptr;
+    const Lookup lookup = find_lookup(f, num_inputs, handle, variables[at], gradient, ops);
+    if (lookup.rows) {
+      looked_up.push_back(v);
+      indices.push_back(lookup.index);
+    }
+    args.push_back(lookup.rows ? lookup.rows : add_value(f, handle, variables[at], ops));
     read.push_back(v);
   }
+  f.results.insert(f.results.end(), indices.begin(), indices.end());
   f.args = std::move(args);
   f.args.insert(f.args.end(), others.begin(), others.end());
   passes::prune(f);
@@ -129,6 +216,11 @@ ClosureGraph make_closure_graph(
   std::size_t next = num_outputs;
   for (std::size_t v = 0; v < variables.size(); ++v) {
     if (trains && has_gradient[v]) graph.gradients[v] = exported.outputs[next++];
+  }
+  graph.indices.resize(variables.size());
+  for (std::size_t i = 0; i < looked_up.size(); ++i) {
+    graph.indices[static_cast<std::size_t>(looked_up[i])] =
+        exported.outputs[exported.outputs.size() - looked_up.size() + i];
   }
   return graph;
 }

@@ -17,6 +17,9 @@ struct ClosureGraph {
   std::vector<std::string> parameters;  ///< for each variable; empty: the step does not read it
   std::vector<std::string> outputs;     ///< tensors to fetch
   std::vector<std::string> gradients;   ///< for each variable; empty: it has none
+  /// For each variable: where the step only looks up rows, the tensor that says which, from the
+  /// inputs alone. The parameter is then those rows, and the gradient theirs. Else empty.
+  std::vector<std::string> indices;
 };
 
 /// Traces `body` for inputs like the examples. With `trains` the first result is a loss whose

@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/parameter_client.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/parameters/row_lookup.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
@@ -34,6 +35,7 @@ struct ClosureService::Closure {
   proto::RegisterClosureRequest message;
   std::shared_ptr<MasterSession> session;
   StepSignature signature;
+  StepSignature index_signature;  // which rows are needed; nothing to fetch if there are none
   std::vector<Server> servers;
   Mutex mutex;
   Cache cache TANDEM_GUARDED_BY(mutex);
@@ -79,7 +81,9 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
       throw InvalidArgumentError(cat("The closure takes ", closure_->message.input.size(),
                                      " inputs, not ", message_.input.size(), "."));
     }
-    pull();
+    for (const std::string_view input : message_.input)
+      feeds_.push_back(read_tensor(input, request_.owner()));
+    find_rows();
   }
 
  private:
@@ -121,6 +125,42 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
     }
   }
 
+  void run_step(const StepSignature& signature, std::vector<Array> feeds,
+                std::function<void(std::vector<Array> results)> done) {
+    closure_->session->prepare(
+        signature,
+        [self = shared_from_this(), feeds = std::move(feeds), done = std::move(done)](
+            const std::exception_ptr& error, const std::shared_ptr<StepPlan>& plan) mutable {
+          try {
+            if (error) std::rethrow_exception(error);
+            const auto step = self->closure_->session->begin(plan, {});
+            step->start(std::move(feeds), [self, step, done](ActiveStep::Outcome outcome) {
+              self->closure_->session->end(step);
+              try {
+                if (outcome.error) std::rethrow_exception(outcome.error);
+                done(std::move(outcome.results));
+              } catch (...) {
+                self->end(Status::of(std::current_exception()), {});
+              }
+            });
+          } catch (...) {
+            self->end(Status::of(std::current_exception()), {});
+          }
+        });
+  }
+
+  // Which rows of variables are looked up follows from the inputs.
+  void find_rows() {
+    if (closure_->index_signature.fetches.empty()) return pull();
+    run_step(closure_->index_signature, feeds_, [this](const std::vector<Array>& indices) {
+      std::size_t next = 0;
+      for (const proto::ClosureParameter& parameter : closure_->message.parameter) {
+        if (!parameter.index.empty()) lookups_.emplace(&parameter, RowLookup(indices[next++]));
+      }
+      pull();
+    });
+  }
+
   void pull() {
     std::vector<Bytes> requests;
     {
@@ -132,7 +172,14 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
         request.home = closure_->servers[s].client->home();
         request.known_version = closure_->cache.servers[s].version;
         request.known_term = closure_->cache.servers[s].term;
-        requests.push_back(write_message(request));
+        Bytes bytes = write_message(request);
+        for (const auto& [parameter, lookup] : lookups_) {
+          for (const proto::ParameterShard& shard : parameter->shard) {
+            if (shard.server != static_cast<int>(s)) continue;
+            append_named_tensor_field(bytes, 5, shard.name, lookup.rows_of(shard.begin, shard.end));
+          }
+        }
+        requests.push_back(std::move(bytes));
       }
     }
     if (requests.empty()) return compute({});
@@ -155,6 +202,8 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
             if (is_newest) cache.shards[value.name] = array;
             shards[value.name] = std::move(array);
           }
+          for (const proto::NamedValue& rows : response.rows)
+            shards[rows.name] = read_tensor(rows.value, replies[s].owner());
           if (is_newest) cache.servers[s] = self->pulled_[s];
         }
       }
@@ -163,31 +212,20 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
   }
 
   void compute(const std::map<std::string, Array>& shards) {
-    std::vector<Array> feeds;
-    for (const std::string_view input : message_.input)
-      feeds.push_back(read_tensor(input, request_.owner()));
-    for (const proto::ClosureParameter& parameter : closure_->message.parameter)
-      feeds.push_back(joined(parameter, shards));
-    closure_->session->prepare(
-        closure_->signature,
-        [self = shared_from_this(), feeds = std::move(feeds)](
-            const std::exception_ptr& error, const std::shared_ptr<StepPlan>& plan) mutable {
-          try {
-            if (error) std::rethrow_exception(error);
-            const auto step = self->closure_->session->begin(plan, {});
-            step->start(std::move(feeds), [self, step](ActiveStep::Outcome outcome) {
-              self->closure_->session->end(step);
-              try {
-                if (outcome.error) std::rethrow_exception(outcome.error);
-                self->push(std::move(outcome.results));
-              } catch (...) {
-                self->end(Status::of(std::current_exception()), {});
-              }
-            });
-          } catch (...) {
-            self->end(Status::of(std::current_exception()), {});
-          }
-        });
+    std::vector<Array> feeds = feeds_;
+    for (const proto::ClosureParameter& parameter : closure_->message.parameter) {
+      const auto lookup = lookups_.find(&parameter);
+      if (lookup == lookups_.end()) {
+        feeds.push_back(joined(parameter, shards));
+        continue;
+      }
+      std::vector<Array> parts;
+      for (const proto::ParameterShard& shard : parameter.shard)
+        parts.push_back(shards.at(shard.name));
+      feeds.push_back(lookup->second.expand(parts, parameter.feed));
+    }
+    run_step(closure_->signature, std::move(feeds),
+             [this](std::vector<Array> results) { push(std::move(results)); });
   }
 
   void push(std::vector<Array> results) {
@@ -210,6 +248,11 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
       if (parameter.gradient.empty()) continue;
       pushes = true;
       const Array& gradient = results[r++];
+      const auto lookup = lookups_.find(&parameter);
+      if (lookup != lookups_.end()) {
+        append_rows(requests, parameter, lookup->second, lookup->second.sum(gradient));
+        continue;
+      }
       for (const proto::ParameterShard& shard : parameter.shard) {
         const bool whole = parameter.shard.size() == 1;
         append_named_tensor_field(requests[static_cast<std::size_t>(shard.server)], 6, shard.name,
@@ -226,9 +269,29 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
                  read_message(reply, response);
                  stale = stale || response.stale;
                }
-               if (stale) return self->pull();
+               if (stale && !self->closure_->message.drop_stale) return self->pull();
                self->answer(results);
              });
+  }
+
+  // The gradients of rows, to the servers that hold them.
+  static void append_rows(std::vector<Bytes>& requests, const proto::ClosureParameter& parameter,
+                          const RowLookup& lookup, const Array& sums) {
+    std::int64_t begin = 0;
+    for (const proto::ParameterShard& shard : parameter.shard) {
+      const Array index = lookup.rows_of(shard.begin, shard.end);
+      const std::int64_t end = begin + index.num_elements();
+      if (end > begin) {
+        proto::Gradient name;
+        name.name = shard.name;
+        Bytes gradient = write_message(name);
+        append_tensor_field(gradient, 2, sums.slice_outer(begin, end));
+        append_tensor_field(gradient, 3, index);
+        append_bytes_field(requests[static_cast<std::size_t>(shard.server)], 6,
+                           std::move(gradient));
+      }
+      begin = end;
+    }
   }
 
   void answer(const std::vector<Array>& results) {
@@ -247,6 +310,8 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
   const std::shared_ptr<Cancellation> cancellation_;
   ReplyDone done_;
   proto::RunClosureRequest message_;
+  std::vector<Array> feeds_;  // the inputs
+  std::map<const proto::ClosureParameter*, RowLookup> lookups_;
   std::vector<Closure::Pulled> pulled_;  // by server
 };
 
@@ -282,14 +347,17 @@ void ClosureService::add(Bytes request, const CallContext& context, const ReplyD
   }
   closure->signature.feeds = message.input;
   closure->signature.fetches = message.output;
+  closure->index_signature.feeds = message.input;
   for (const proto::ClosureParameter& parameter : message.parameter) {
     closure->signature.feeds.push_back(parameter.feed);
+    if (!parameter.index.empty()) closure->index_signature.fetches.push_back(parameter.index);
     if (!parameter.gradient.empty()) closure->signature.fetches.push_back(parameter.gradient);
     if (parameter.shard.empty())
       throw InvalidArgumentError(cat("The parameter of ", parameter.feed, " is on no server."));
     for (const proto::ParameterShard& shard : parameter.shard) {
       if (shard.server < 0 || static_cast<std::size_t>(shard.server) >= closure->servers.size())
         throw InvalidArgumentError(cat("'", shard.name, "' is on no server of the closure."));
+      if (!parameter.index.empty()) continue;  // rows of it are pulled
       closure->servers[static_cast<std::size_t>(shard.server)].shards.push_back(shard.name);
     }
   }

@@ -67,6 +67,11 @@ std::int64_t Coordinator::next_number() const {
   return next_number_;
 }
 
+std::vector<std::int64_t> Coordinator::unfinished() const {
+  const MutexLock lock(mutex_);
+  return {unfinished_.begin(), unfinished_.end()};
+}
+
 // A synchronous update needs so many closures at a time, however few workers are left.
 int Coordinator::capacity() const {
   const auto alive = std::count_if(workers_.begin(), workers_.end(),

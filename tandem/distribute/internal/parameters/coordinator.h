@@ -47,6 +47,8 @@ class Coordinator {
                                     std::vector<Array> inputs);
   /// Numbers from this one on are not scheduled yet.
   std::int64_t next_number() const;
+  /// The numbers that are scheduled and not done.
+  std::vector<std::int64_t> unfinished() const;
   /// Throws the first failure. False if not everything is done after `patience`.
   bool join_for(std::chrono::milliseconds patience);
   bool done() const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/internal/parameters/gather_rows.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
 #include "tandem/distribute/proto/parameters.h"
@@ -14,8 +15,16 @@ namespace {
 // A value that keeps nothing of the message it came in.
 Array read_owned(std::string_view bytes) { return read_tensor(bytes, nullptr).clone(); }
 
-void check_gradient(const std::string& name, const Array& gradient, const Array& value) {
-  if (gradient.shape() == value.shape() && gradient.dtype() == value.dtype()) return;
+void check_gradient(const std::string& name, const Array& gradient, const Array& index,
+                    const Array& value) {
+  Shape expected = value.shape();
+  if (index.valid()) {
+    check_row_index(value, index, name);
+    std::vector<std::int64_t> dims(value.shape().dims().begin(), value.shape().dims().end());
+    dims[0] = index.num_elements();
+    expected = Shape(dims);
+  }
+  if (gradient.shape() == expected && gradient.dtype() == value.dtype()) return;
   throw InvalidArgumentError(cat("The gradient of '", name, "' is ", gradient.dtype(),
                                  gradient.shape(), ", but the variable is ", value.dtype(),
                                  value.shape(), "."));
@@ -24,15 +33,17 @@ void check_gradient(const std::string& name, const Array& gradient, const Array&
 }  // namespace
 
 void ParameterState::apply(const Pushes& group) {
-  std::map<std::string, std::vector<Array>> gradients;
+  std::map<std::string, std::vector<Gradients>> gradients;
   for (const auto& push : group) {
     for (const proto::Gradient& gradient : push->message.gradient) {
       const auto parameter = parameters.find(gradient.name);
       if (parameter == parameters.end())
         throw InvalidArgumentError(cat("There is no variable '", gradient.name, "'."));
       Array array = read_tensor(gradient.value, push->request.owner());
-      check_gradient(gradient.name, array, parameter->second.value);
-      gradients[gradient.name].push_back(std::move(array));
+      Array index;
+      if (!gradient.index.empty()) index = read_tensor(gradient.index, push->request.owner());
+      check_gradient(gradient.name, array, index, parameter->second.value);
+      gradients[gradient.name].push_back({std::move(array), std::move(index)});
     }
   }
   ++position;

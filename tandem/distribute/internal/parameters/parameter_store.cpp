@@ -213,6 +213,7 @@ void ParameterStore::flush(Bytes request, const ReplyDone& done) {
     check_serves(message.state_id);
     std::int64_t& below = flush_below_[message.coordinator];
     below = std::max(below, message.below);
+    unfinished_[message.coordinator] = message.unfinished;
     apply_waiting(actions);
   }
   run(actions);
@@ -226,8 +227,13 @@ bool ParameterStore::group_is_complete() const {
   const auto below = flush_below_.find(coordinator);
   if (below == flush_below_.end()) return false;
   const auto applied = state_.applied.find(coordinator);
-  for (std::int64_t n = applied->second.below; n < below->second; ++n) {
-    if (!applied->second.contains(n) && !waiting_.contains({coordinator, n})) return false;
+  const auto is_here = [&](std::int64_t n) {
+    return applied->second.contains(n) || waiting_.contains({coordinator, n});
+  };
+  const std::vector<std::int64_t>& unfinished = unfinished_.at(coordinator);
+  if (!std::all_of(unfinished.begin(), unfinished.end(), is_here)) return false;
+  for (std::int64_t n = applied->second.below; unfinished.empty() && n < below->second; ++n) {
+    if (!is_here(n)) return false;
   }
   return waiting_.rbegin()->first.second < below->second;
 }

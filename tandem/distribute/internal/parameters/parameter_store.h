@@ -141,6 +141,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   std::map<std::int64_t, EarlyRecord> early_ TANDEM_GUARDED_BY(mutex_);  // by position
   std::vector<Caller> locating_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::string, std::int64_t> flush_below_ TANDEM_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<std::int64_t>> unfinished_ TANDEM_GUARDED_BY(mutex_);
   // By coordinator and number: the order in which they are summed.
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<Push>> waiting_
       TANDEM_GUARDED_BY(mutex_);

@@ -1,6 +1,8 @@
 #include "tandem/distribute/internal/parameters/server_update.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -82,6 +84,75 @@ void update(Parameter& parameter, const std::vector<Array>& gradients,
   parameter.slots = std::move(slots);
 }
 
+// The gradients in the parameter's shape.
+template <class T>
+Array all_rows(const Parameter& parameter, const Gradients& gradients) {
+  if (!gradients.index.valid()) return gradients.value;
+  Array all = Array::zeros(parameter.value.dtype(), parameter.value.shape());
+  const std::int64_t size =
+      gradients.value.num_elements() / std::max<std::int64_t>(gradients.index.num_elements(), 1);
+  const T* from = gradients.value.data<T>();
+  for (const std::int64_t row : gradients.index.values<std::int64_t>()) {
+    T* to = all.data<T>() + row * size;
+    for (std::int64_t i = 0; i < size; ++i) to[i] += *from++;
+  }
+  return all;
+}
+
+// What other calls hold is copied first.
+template <class T>
+T* own(Array& array) {
+  if (!array.writable_in_place()) array = array.clone();
+  return array.data<T>();
+}
+
+// Rows that have gradients, by an optimizer that leaves the others as they are.
+template <class T>
+void update_rows(Parameter& parameter, const std::vector<Gradients>& gradients,
+                 const proto::OptimizerSpec& optimizer) {
+  const std::int64_t size =
+      parameter.value.num_elements() / std::max<std::int64_t>(parameter.value.dim(0), 1);
+  std::map<std::int64_t, std::vector<T>> sums;
+  for (const Gradients& one : gradients) {
+    const T* from = one.value.data<T>();
+    for (const std::int64_t row : one.index.values<std::int64_t>()) {
+      std::vector<T>& sum = sums[row];
+      sum.resize(static_cast<std::size_t>(size), T(0));
+      for (T& element : sum) element += *from++;
+    }
+  }
+  const T scale = T(1) / static_cast<T>(gradients.size());
+  const T rate = static_cast<T>(optimizer.learning_rate);
+  const T epsilon = static_cast<T>(or_default(optimizer.epsilon, 1e-7));
+  T* values = own<T>(parameter.value);
+  T* squares = optimizer.name == "adagrad" ? own<T>(parameter.slots[0]) : nullptr;
+  for (const auto& [row, sum] : sums) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      const T g = sum[static_cast<std::size_t>(i)] * scale;
+      T& value = values[row * size + i];
+      if (squares) {
+        T& square = squares[row * size + i];
+        square += g * g;
+        value -= rate * g / std::sqrt(square + epsilon);
+      } else {
+        value -= rate * g;
+      }
+    }
+  }
+}
+
+template <class T>
+void apply_as(Parameter& parameter, const std::vector<Gradients>& gradients,
+              const proto::OptimizerSpec& optimizer, std::int64_t step) {
+  const bool leaves_others = optimizer.name == "sgd" || optimizer.name == "adagrad";
+  const bool sparse = std::all_of(gradients.begin(), gradients.end(),
+                                  [](const Gradients& one) { return one.index.valid(); });
+  if (sparse && leaves_others) return update_rows<T>(parameter, gradients, optimizer);
+  std::vector<Array> dense;
+  for (const Gradients& one : gradients) dense.push_back(all_rows<T>(parameter, one));
+  update<T>(parameter, dense, optimizer, step);
+}
+
 }  // namespace
 
 void check_optimizer(const proto::OptimizerSpec& optimizer) {
@@ -112,12 +183,12 @@ void add_slots(Parameter& parameter, const proto::OptimizerSpec& optimizer) {
   }
 }
 
-void apply_gradients(Parameter& parameter, const std::vector<Array>& gradients,
+void apply_gradients(Parameter& parameter, const std::vector<Gradients>& gradients,
                      const proto::OptimizerSpec& optimizer, std::int64_t step) {
   if (parameter.value.dtype() == DType::kFloat) {
-    update<float>(parameter, gradients, optimizer, step);
+    apply_as<float>(parameter, gradients, optimizer, step);
   } else {
-    update<double>(parameter, gradients, optimizer, step);
+    apply_as<double>(parameter, gradients, optimizer, step);
   }
 }
 

@@ -26,10 +26,17 @@ void check_optimizer(const proto::OptimizerSpec& optimizer);
 /// double.
 void add_slots(Parameter& parameter, const proto::OptimizerSpec& optimizer);
 
-/// Applies the mean of the gradients, which have the parameter's shape, as update number `step`
-/// (from 1). The gradients are summed in their order. Arrays that others hold are not changed: the
-/// parameter gets new ones.
-void apply_gradients(Parameter& parameter, const std::vector<Array>& gradients,
+/// Gradients of a parameter, in its shape, or of the rows that `index`, an int64 vector, names.
+struct Gradients {
+  Array value;
+  Array index = {};
+};
+
+/// Applies the mean of the gradients as update number `step` (from 1). Rows without a gradient have
+/// one of 0: with "sgd" and "adagrad" nothing of them is touched then, "momentum" and "adam" go on
+/// by what they remember, as Keras' do. The gradients are summed in their order. Arrays that others
+/// hold are not changed: the parameter gets new ones.
+void apply_gradients(Parameter& parameter, const std::vector<Gradients>& gradients,
                      const proto::OptimizerSpec& optimizer, std::int64_t step);
 
 }  // namespace tandem::distribute

@@ -1,0 +1,76 @@
+#include "tandem/distribute/internal/client/replica_planner.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tandem::distribute {
+namespace {
+
+const std::vector<std::string> kTasks{"a", "b"};
+
+// What a server answers that holds the variables of "a" in a view of that epoch.
+proto::DescribeResponse answer(const std::string& incarnation, std::int64_t epoch = -1,
+                               bool linked = false) {
+  proto::DescribeResponse response;
+  response.incarnation = incarnation;
+  if (epoch < 0) return response;
+  proto::ReplicaState& state = response.state.emplace_back();
+  state.home = "a";
+  state.state_id = "state";
+  state.view.make().epoch = epoch;
+  state.active = true;
+  state.linked = linked;
+  return response;
+}
+
+class ReplicaPlannerTest : public testing::Test {
+ protected:
+  ReplicaPlannerTest() : planner(kTasks, 2) {
+    planner.report("a", answer("a1", 0));
+    planner.report("b", answer("b1"));
+    planner.begin("a");
+  }
+  // The one view that is to be sent.
+  ReplicaPlanner::Command command() {
+    const auto commands = planner.plan();
+    EXPECT_EQ(commands.size(), 1u);
+    return commands.empty() ? ReplicaPlanner::Command{} : commands.front();
+  }
+  ReplicaPlanner planner;
+};
+
+TEST_F(ReplicaPlannerTest, TheOtherServerBecomesAReplica) {
+  const auto first = command();
+  EXPECT_EQ(first.task, "a");
+  EXPECT_EQ(first.view.chain, kTasks);
+  planner.accepted("a", first.view.epoch);
+  EXPECT_FALSE(planner.complete());  // the replica has not got the variables
+  planner.report("a", answer("a1", first.view.epoch, true));
+  EXPECT_TRUE(planner.complete());
+  EXPECT_TRUE(planner.plan().empty());
+}
+
+TEST_F(ReplicaPlannerTest, AReplicaTakesOverOnlyWithTheState) {
+  const auto first = command();
+  planner.report_silence("a");
+  EXPECT_TRUE(planner.plan().empty());  // "b" has nothing, so that "a" is waited for
+  planner.report("b", answer("b1", first.view.epoch));
+  const auto next = command();
+  EXPECT_EQ(next.task, "b");
+  EXPECT_EQ(next.view.chain, std::vector<std::string>{"b"});
+  EXPECT_GT(next.view.epoch, first.view.epoch);
+}
+
+TEST_F(ReplicaPlannerTest, ARestartedServerIsNotTakenForTheOldOne) {
+  const auto first = command();
+  planner.report("b", answer("b1", first.view.epoch));
+  planner.report("a", answer("a2"));
+  const auto next = command();
+  EXPECT_EQ(next.view.chain, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(next.since, first.view.epoch);
+}
+
+}  // namespace
+}  // namespace tandem::distribute
