@@ -1,9 +1,10 @@
-// Models that cannot be written: the disk is full, or the folder is another user's. The error names
-// the path, and what stood there before stays whole.
+// Files that cannot be written or read: the disk is full, or they are another user's. The error
+// names the path, and what stood there before stays whole.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,7 +14,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/io/event_file.h"
+#include "tandem/io/npy.h"
 #include "tandem/io/safetensors.h"
+#include "tandem/io/summary.h"
 #include "tandem/keras/serialization.h"
 #include "tandem/saved_model/saved_model.h"
 #include <tandem/tandem.h>
@@ -93,6 +97,13 @@ std::vector<Format> formats() {
        [](const auto& path) {
          return io::load_safetensors(path).at("w").template to_vector<float>().back();
        }},
+      {"a.npz",
+       [](const auto& path, float value) {
+         io::save_npz(path, {{"w", fill({200, 200}, value)}});
+       },
+       [](const auto& path) {
+         return io::load_npz(path).at("w").template to_vector<float>().back();
+       }},
       {"a.index",
        [](const auto& path, float value) {
          train::Checkpoint({{"w", variable_of(value)}}).write(path.substr(0, path.size() - 6));
@@ -160,6 +171,58 @@ TEST(AnotherUsersFolder, IsAnErrorThatNamesThePath) {
     files::permissions(folder.file(""), files::perms::owner_all);
     EXPECT_EQ(folder.files(), 0u);
   }
+}
+
+TEST(AnotherUsersFile, IsAnErrorThatNamesThePath) {
+  for (const Format& format : formats()) {
+    SCOPED_TRACE(format.name);
+    const Folder folder;
+    const std::string path = folder.file(format.name);
+    format.write(path, 1);
+    namespace files = std::filesystem;
+    files::permissions(folder.file(""), files::perms::all);
+    for (const auto& entry : files::recursive_directory_iterator(folder.file(""))) {
+      if (entry.is_regular_file()) files::permissions(entry.path(), files::perms::none);
+    }
+    try {
+      const Unprivileged user;
+      format.read(path);
+      ADD_FAILURE() << "it was read";
+    } catch (const PermissionDeniedError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(path));
+    }
+  }
+}
+
+// An event file grows as it is written, so what was flushed before the disk was full can be read.
+TEST(FullDisk, KeepsTheEventsThatWereFlushed) {
+  const Folder folder;
+  const summary::SummaryWriter writer = summary::create_file_writer(folder.file("logs"));
+  const auto as_default = writer.as_default();
+  summary::scalar("loss", 0.5F, {.step = 1});
+  writer.flush();
+  const auto write_much = [&] {
+    const SmallFiles small(64 << 10);
+    for (int step = 2; step < 1000; ++step) {
+      summary::text("log", std::string(1000, 'x'), {.step = step});
+      writer.flush();
+    }
+  };
+  try {
+    write_much();
+    ADD_FAILURE() << "it was written";
+  } catch (const ResourceExhaustedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(writer.path()));
+  }
+  EXPECT_THROW(summary::scalar("loss", 0.25F, {.step = 1000}), ResourceExhaustedError);
+  io::EventFileReader events(writer.path());
+  std::vector<std::int64_t> steps;
+  while (const auto event = events.next()) {
+    for (const io::EventValue& value : event->values) {
+      if (value.tag == "loss") steps.push_back(event->step);
+    }
+  }
+  EXPECT_THAT(steps, ::testing::ElementsAre(1));
 }
 
 // A damaged file of more bytes than one group of reads changes no variable.
