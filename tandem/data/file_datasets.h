@@ -53,10 +53,9 @@ class TANDEM_EXPORT TFRecordDataset : public Dataset {
   explicit TFRecordDataset(FileNames filenames, TFRecordOptions options = {});
   explicit TFRecordDataset(std::initializer_list<const char*> filenames,
                            TFRecordOptions options = {})
-      : TFRecordDataset(std::vector<std::string>(filenames.begin(), filenames.end()),
+      : TFRecordDataset(FileNames(std::vector<String>(filenames.begin(), filenames.end())),
                         std::move(options)) {}
-  explicit TFRecordDataset(std::initializer_list<std::string> filenames,
-                           TFRecordOptions options = {})
+  explicit TFRecordDataset(std::initializer_list<String> filenames, TFRecordOptions options = {})
       : TFRecordDataset(FileNames(filenames), std::move(options)) {}
   explicit TFRecordDataset(const Dataset& filenames, TFRecordOptions options = {});
   /// Damaged stretches that were passed over so far, in all iterations.
@@ -72,9 +71,9 @@ class TANDEM_EXPORT TextLineDataset : public Dataset {
  public:
   explicit TextLineDataset(FileNames filenames, FileOptions options = {});
   explicit TextLineDataset(std::initializer_list<const char*> filenames, FileOptions options = {})
-      : TextLineDataset(std::vector<std::string>(filenames.begin(), filenames.end()),
+      : TextLineDataset(FileNames(std::vector<String>(filenames.begin(), filenames.end())),
                         std::move(options)) {}
-  explicit TextLineDataset(std::initializer_list<std::string> filenames, FileOptions options = {})
+  explicit TextLineDataset(std::initializer_list<String> filenames, FileOptions options = {})
       : TextLineDataset(FileNames(filenames), std::move(options)) {}
   explicit TextLineDataset(const Dataset& filenames, FileOptions options = {});
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
 
@@ -25,7 +26,9 @@ struct Size2D {
 /// What happens at the borders of an image: "SAME" (output size is input size / stride, rounded
 /// up), "VALID" (windows stay inside), or explicit counts of zeros {{top, bottom}, {left, right}}.
 struct Padding {
-  Padding(const char* name) : kind(name) {}  // NOLINT: `padding = "SAME"` is how users write it
+  /// Throws InvalidArgumentError for null.
+  Padding(const char* name)  // NOLINT: `padding = "SAME"` is how users write it
+      : kind(internal::name_argument(name, "a padding")) {}
   Padding(std::string name) : kind(std::move(name)) {}  // NOLINT
   Padding(std::pair<std::int64_t, std::int64_t> top_bottom,
           std::pair<std::int64_t, std::int64_t> left_right)

@@ -10,6 +10,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/core/shape.h"
 #include "tandem/ops/sparse_ops.h"
 #include "tandem/ops/variable.h"
@@ -62,7 +63,8 @@ class TANDEM_EXPORT Value {
   template <std::integral T>
   Value(T value) : Value(Integer{static_cast<std::int64_t>(value)}) {}
   Value(double value);
-  Value(const char* value) : Value(std::string(value)) {}
+  Value(const char* value)
+      : Value(tandem::internal::name_argument(value, "the value of an argument")) {}
   Value(std::string value);
   Value(DType value);
   Value(TensorSpec spec);

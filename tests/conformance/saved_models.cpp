@@ -109,6 +109,19 @@ void call(const Module& model, const std::string& folder, const Json& call) {
     compare(td::cat(name, " ", i), flat[i], read(folder, call["expected"][i]));
 }
 
+// The function "serve" that Keras exported, as a layer.
+void call_layer(const std::string& folder, const Json& call) {
+  std::vector<td::Tensor> inputs;
+  for (const Value& arg : args_of(folder, call))
+    for (const td::Tensor& tensor : arg.tensors()) inputs.push_back(tensor);
+  const td::keras::TFSMLayer layer(folder + "/model");
+  const std::vector<td::Tensor> outputs = layer.outputs(inputs);
+  if (outputs.size() != call["expected"].size())
+    fail(td::cat("TFSMLayer returns ", outputs.size(), " tensors"));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    compare(td::cat("TFSMLayer ", i), outputs[i], read(folder, call["expected"][i]));
+}
+
 void train(const Module& model, const std::string& folder, const Json& how) {
   const std::vector<td::Variable> variables = model.trainable_variables();
   for (const double expected : how["losses"].get<std::vector<double>>()) {
@@ -143,7 +156,12 @@ int check(const std::string& folder) {
   const Module model = load(folder, calls);
   const auto paths = calls.value("variables", std::vector<std::string>());
   for (const std::string& path : paths) static_cast<void>(model.variable(path));
-  for (const Json& one : calls["calls"]) call(model, folder, one);
+  for (const Json& one : calls["calls"]) {
+    call(model, folder, one);
+    if (one.value("function", "") == "serve" && one["args"].size() == 1 &&
+        one["args"][0].contains("tensor"))
+      call_layer(folder, one);
+  }
   if (calls.contains("train")) train(model, folder, calls["train"]);
   std::cout << calls["calls"].size() << " calls\n";
   return 0;

@@ -18,6 +18,7 @@
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/lookup.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/slice_ops.h"
 #include "tandem/ops/string_functions.h"
 
 namespace tandem::keras {
@@ -150,7 +151,11 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
     text.pop_back();
     return text;
   }
-  Tensor idf_weights() const override { return idf_; }
+  // Without what pads the row: Keras compares them with the file's vocabulary.
+  Tensor idf_weights() const override {
+    if (!idf_.defined() || !options_.vocabulary.empty()) return idf_;
+    return slice(idf_, {0}, {row_size().reserved + row_size().tokens});
+  }
   void set_vocabulary_text(std::string_view text, const Tensor& weights) override {
     std::vector<Token> tokens;
     for (std::string& line : internal::vocabulary_lines(text)) {

@@ -13,6 +13,8 @@
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/thread_context.h"
+#include "tandem/saved_model/module.h"
+#include "tandem/saved_model/value.h"
 #include "tandem/train/checkpoint_state.h"
 
 namespace tandem::keras {
@@ -114,6 +116,12 @@ TEST(Null, IsAnInvalidArgumentInOptionsAndArguments) {
   expect_line([&] { train::latest_checkpoint(null); }, __LINE__);
   expect_line([&] { config::list_physical_devices(null); }, __LINE__);
   EXPECT_THROW(AttrValue{null}, InvalidArgumentError);
+  EXPECT_THROW(data::list_files(null), InvalidArgumentError);
+  EXPECT_THROW(data::TFRecordDataset({"x", null}), InvalidArgumentError);
+  EXPECT_THROW(data::TextLineDataset{null}, InvalidArgumentError);
+  EXPECT_THROW(nn::Padding{null}, InvalidArgumentError);
+  EXPECT_THROW(saved_model::Value{null}, InvalidArgumentError);
+  EXPECT_THROW(saved_model::Asset{null}, InvalidArgumentError);
 }
 
 TEST(StepsPerEpoch, WarnOnceWhenDataRunsOut) {
