@@ -106,7 +106,9 @@ TEST_F(FileState, Csv) {
 
 TEST_F(FileState, RowsInAnIdxFile) {
   const std::string file = folder_.file("rows");
-  fs::write_file(file, std::string("\0\0\x08\x02\0\0\0\x05\0\0\0\x02", 12) + "abcdefghij");
+  std::string bytes("\0\0\x08\x02\0\0\0\x05\0\0\0\x02", 12);
+  bytes += "abcdefghij";
+  fs::write_file(file, bytes);
   expect_resumes([&] { return from_idx({file}).shuffle(3).repeat(2).batch(2); });
   expect_resumes(
       [&] { return from_idx({file}).shuffle(3).concatenate(from_idx({file})).repeat(2); });
