@@ -128,6 +128,10 @@ void Cluster::report(int chief, const std::string& task, const Status& status, B
     if (!unknown_.empty()) return;
     planner_.take_over();
   }
+  send_views(chief);
+}
+
+void Cluster::send_views(int chief) {
   for (const ReplicaPlanner::Command& command : planner_.plan()) {
     views_[command.home] = command.view;
     network_.channel(kChief, command.task)
@@ -137,7 +141,7 @@ void Cluster::report(int chief, const std::string& task, const Status& status, B
                  if (chief != chief_ || !answer.ok()) return;
                  distribute::proto::ReplicaResponse response;
                  read_message(bytes, response);
-                 if (response.accepted) planner_.accepted(command.home, command.view.epoch);
+                 if (response.accepted && planner_.accepted(command)) send_views(chief);
                });
   }
 }

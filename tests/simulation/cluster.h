@@ -53,6 +53,7 @@ class Cluster {
   void ask_all(int chief);
   void report(int chief, const std::string& task, const distribute::Status& status,
               distribute::Bytes reply);
+  void send_views(int chief);
 
   Clock& clock_;
   Network& network_;
