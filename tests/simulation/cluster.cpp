@@ -99,6 +99,7 @@ void Cluster::watch() {
 void Cluster::replace_chief() {
   planner_ = ReplicaPlanner(tasks_, options_.replicas);
   unknown_ = {tasks_.begin(), tasks_.end()};
+  not_found_.clear();
   ask_all(++chief_);
 }
 
@@ -116,8 +117,8 @@ void Cluster::ask_all(int chief) {
 
 void Cluster::report(int chief, const std::string& task, const Status& status, Bytes reply) {
   if (chief != chief_) return;
+  distribute::proto::DescribeResponse response;
   if (status.ok()) {
-    distribute::proto::DescribeResponse response;
     read_message(reply, response);
     planner_.report(task, response);
   } else {
@@ -126,8 +127,18 @@ void Cluster::report(int chief, const std::string& task, const Status& status, B
   if (!unknown_.empty()) {
     unknown_.erase(task);
     if (!unknown_.empty()) return;
-    planner_.take_over();
+    const std::vector<std::string> none = planner_.take_over();
+    not_found_ = {none.begin(), none.end()};
   }
+  // As add_variables does, which waits for such servers.
+  for (const distribute::proto::ReplicaState& state : response.state) {
+    const bool begins = state.home == task && !state.state_id.empty() && state.view->epoch == 0;
+    if (begins && not_found_.erase(task) > 0) planner_.begin(task);
+  }
+  send_views(chief);
+}
+
+void Cluster::send_views(int chief) {
   for (const ReplicaPlanner::Command& command : planner_.plan()) {
     views_[command.home] = command.view;
     network_.channel(kChief, command.task)
@@ -137,7 +148,7 @@ void Cluster::report(int chief, const std::string& task, const Status& status, B
                  if (chief != chief_ || !answer.ok()) return;
                  distribute::proto::ReplicaResponse response;
                  read_message(bytes, response);
-                 if (response.accepted) planner_.accepted(command.home, command.view.epoch);
+                 if (response.accepted && planner_.accepted(command)) send_views(chief);
                });
   }
 }

@@ -40,7 +40,8 @@ class Cluster {
   void replace_chief();
   /// Whether each variable is on as many servers as it should be.
   bool complete() const {
-    return options_.replicas == 1 || (unknown_.empty() && planner_.complete());
+    return options_.replicas == 1 ||
+           (unknown_.empty() && not_found_.empty() && planner_.complete());
   }
   /// The tasks that hold a home's variables, by the last view.
   std::vector<std::string> holders(const std::string& home) const;
@@ -53,6 +54,7 @@ class Cluster {
   void ask_all(int chief);
   void report(int chief, const std::string& task, const distribute::Status& status,
               distribute::Bytes reply);
+  void send_views(int chief);
 
   Clock& clock_;
   Network& network_;
@@ -60,8 +62,9 @@ class Cluster {
   std::vector<std::string> tasks_;
   std::map<std::string, Server> servers_;
   distribute::ReplicaPlanner planner_;
-  int chief_ = 0;                  // the how-manieth
-  std::set<std::string> unknown_;  // what a new chief has not heard of
+  int chief_ = 0;                    // the how-manieth
+  std::set<std::string> unknown_;    // what a new chief has not heard of
+  std::set<std::string> not_found_;  // homes that were away then, and are not in a view yet
   std::map<std::string, distribute::proto::ReplicaView> views_;
 };
 

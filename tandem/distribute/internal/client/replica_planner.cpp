@@ -75,12 +75,14 @@ std::vector<std::string> ReplicaPlanner::take_over() {
       const bool is_in_it = state->active || home.chain.empty();
       if (is_in_it) home.chain.push_back({task, servers_.at(task).incarnation, epoch});
     }
+    home.accepted_chain = home.chain;
   }
   return none;
 }
 
 void ReplicaPlanner::begin(const std::string& home) {
-  homes_[home] = {.chain = {{home, servers_.at(home).incarnation}}, .renew = true};
+  const std::vector<Member> chain = {{home, servers_.at(home).incarnation}};
+  homes_[home] = {.chain = chain, .accepted_chain = chain, .renew = true};
 }
 
 bool ReplicaPlanner::is_broken(const std::string& name, const Home& home) const {
@@ -88,30 +90,45 @@ bool ReplicaPlanner::is_broken(const std::string& name, const Home& home) const 
   return state && state->view->epoch == home.epoch && state->broken;
 }
 
+// Those of a view that can go on with it; none if the others may come back.
+std::vector<ReplicaPlanner::Member> ReplicaPlanner::survivors(
+    const std::string& name, const std::vector<Member>& members) const {
+  const auto is_ready = [&](const Member& member) {
+    const proto::ReplicaState* state = held(member.task, name);
+    return state && state->view->epoch >= member.since;
+  };
+  std::vector<Member> chain;
+  for (const Member& member : members) {
+    if (is_alive(member)) chain.push_back(member);
+  }
+  if (chain.empty()) {
+    const auto restored = std::find_if(members.begin(), members.end(), is_ready);
+    if (restored == members.end()) return {};
+    return {{restored->task, servers_.at(restored->task).incarnation, restored->since}};
+  }
+  // Who takes over has to have the state.
+  if (chain.front().task != members.front().task)
+    chain.erase(chain.begin(), std::find_if(chain.begin(), chain.end(), is_ready));
+  return chain;
+}
+
+ReplicaPlanner::Command ReplicaPlanner::command(const std::string& name, const Home& home,
+                                                const std::string& task) {
+  Command command;
+  command.home = name;
+  command.task = task;
+  command.view.epoch = home.epoch;
+  command.since = home.chain.front().since;
+  command.confirmed = home.accepted;
+  for (const Member& member : home.chain) command.view.chain.push_back(member.task);
+  return command;
+}
+
 std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
   std::vector<Command> commands;
   for (auto& [name, home] : homes_) {
-    std::vector<Member> chain;
-    for (const Member& member : home.chain) {
-      if (is_alive(member)) chain.push_back(member);
-    }
-    if (chain.empty()) {
-      for (const Member& member : home.chain) {
-        const proto::ReplicaState* state = held(member.task, name);
-        if (!state || state->view->epoch < member.since) continue;
-        chain.push_back({member.task, servers_.at(member.task).incarnation, member.since});
-        break;
-      }
-    }
-    // Who takes over has to have the state. Where none has it the others may come back.
-    const bool takes_over = !chain.empty() && chain.front().task != home.chain.front().task;
-    if (takes_over) {
-      const auto ready = std::find_if(chain.begin(), chain.end(), [&](const Member& member) {
-        const proto::ReplicaState* state = held(member.task, name);
-        return state && state->view->epoch >= member.since;
-      });
-      chain.erase(chain.begin(), ready);
-    }
+    std::vector<Member> chain = survivors(name, home.chain);
+    if (chain.empty() && !home.accepted) chain = survivors(name, home.accepted_chain);
     if (chain.empty()) continue;
     // The first cannot reach the next one, though this process may: it goes on alone for now.
     const bool broken = is_broken(name, home);
@@ -137,15 +154,17 @@ std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
         events_.push_back(cat("the variables of ", name, " are on ", chain.front().task, " only"));
       ++home.epoch;
       home.chain = std::move(chain);
-      home.accepted = home.renew = false;
+      home.accepted = home.confirmed = home.renew = false;
     }
-    if (home.accepted) continue;
-    Command& command = commands.emplace_back();
-    command.home = name;
-    command.task = home.chain.front().task;
-    command.view.epoch = home.epoch;
-    command.since = home.chain.front().since;
-    for (const Member& member : home.chain) command.view.chain.push_back(member.task);
+    const std::string& first = home.chain.front().task;
+    if (!home.confirmed) commands.push_back(command(name, home, first));
+    // One that others have gone on without does not find out by itself: it would answer pulls.
+    for (const std::string& task : candidates(name)) {
+      const proto::ReplicaState* state = held(task, name);
+      const bool serves = state && state->active && state->view->epoch < home.epoch &&
+                          !state->view->chain.empty() && state->view->chain.front() == task;
+      if (home.accepted && serves && task != first) commands.push_back(command(name, home, task));
+    }
   }
   return commands;
 }
@@ -155,18 +174,24 @@ proto::SetViewRequest ReplicaPlanner::request(const Command& command) {
   message.home = command.home;
   message.since = command.since;
   message.view.make() = command.view;
+  message.confirmed = command.confirmed;
   return message;
 }
 
-void ReplicaPlanner::accepted(const std::string& home, std::int64_t epoch) {
-  Home& known = homes_.at(home);
-  if (known.epoch == epoch) known.accepted = true;
+bool ReplicaPlanner::accepted(const Command& command) {
+  Home& home = homes_.at(command.home);
+  if (home.epoch != command.view.epoch) return false;
+  if (command.confirmed) home.confirmed = true;
+  if (home.accepted) return false;
+  home.accepted = true;
+  home.accepted_chain = home.chain;
+  return true;
 }
 
 bool ReplicaPlanner::complete() const {
   return std::all_of(homes_.begin(), homes_.end(), [&](const auto& entry) {
     const auto& [name, home] = entry;
-    if (!home.accepted || home.chain.size() < replicas_) return false;
+    if (!home.confirmed || home.chain.size() < replicas_) return false;
     const proto::ReplicaState* state = held(home.chain.front().task, name);
     return state && state->view->epoch == home.epoch && (state->linked || replicas_ == 1);
   });

@@ -13,7 +13,9 @@ namespace tandem::distribute {
 /// and network. Its input is what servers answer and which do not, its output the views to send.
 ///
 /// A view has a task of the one before it first, one that has not been started again since, or one
-/// that has read the state from its folder where none else is left. A task that has come back, or
+/// that has read the state from its folder where none else is left. Where all of these are lost
+/// before the first one has answered that it has the view, nothing was acknowledged in it, and
+/// tasks of the last view that was accepted go on. A task that has come back, or
 /// another one of the job, joins at the end. Not thread-safe.
 class ReplicaPlanner {
  public:
@@ -36,11 +38,12 @@ class ReplicaPlanner {
     std::string task;  ///< gets the view
     proto::ReplicaView view;
     std::int64_t since = 0;  ///< see SetViewRequest
+    bool confirmed = false;  ///< see SetViewRequest
   };
   static proto::SetViewRequest request(const Command& command);
   std::vector<Command> plan();
-  /// The task has taken the view of that epoch.
-  void accepted(const std::string& home, std::int64_t epoch);
+  /// The task has taken the view. True if `plan` has a confirmation for it now.
+  bool accepted(const Command& command);
 
   /// Whether all homes are served by as many tasks as there should be.
   bool complete() const;
@@ -61,10 +64,15 @@ class ReplicaPlanner {
   struct Home {
     std::int64_t epoch = 0;
     std::vector<Member> chain = {};
-    bool accepted = false;
+    bool accepted = false;   // by the first of the chain
+    bool confirmed = false;  // which knows that this is known
+    std::vector<Member> accepted_chain = {};
     bool renew = false;  // the next view is due, even with equal tasks
   };
   bool is_alive(const Member& member) const;
+  std::vector<Member> survivors(const std::string& name, const std::vector<Member>& members) const;
+  /// The home's view for a task.
+  static Command command(const std::string& name, const Home& home, const std::string& task);
   const proto::ReplicaState* held(const std::string& task, const std::string& home) const;
   bool is_broken(const std::string& name, const Home& home) const;
 

@@ -107,11 +107,13 @@ void ServerWatch::send_views() {
                            } catch (const Error&) {
                            }
                            if (!response.accepted) return;
+                           bool is_news = false;
                            {
                              const MutexLock lock(mutex_);
-                             planner_.accepted(command.home, command.view.epoch);
+                             is_news = planner_.accepted(command);
                            }
                            changed_.notify_all();
+                           if (is_news) send_views();
                          });
   }
 }

@@ -49,8 +49,13 @@ void CommitQueue::mark_forwarded_until(std::int64_t position, Actions& actions) 
   take_finished(actions);
 }
 
+void CommitQueue::release(Actions& actions) {
+  held_ = false;
+  take_finished(actions);
+}
+
 void CommitQueue::take_finished(Actions& actions) {
-  while (!entries_.empty() && entries_.front().logged && entries_.front().forwarded) {
+  while (!held_ && !entries_.empty() && entries_.front().logged && entries_.front().forwarded) {
     Entry& first = entries_.front();
     for (Done& done : first.done) {
       actions.push_back([done = std::move(done), status = first.status] { done(status); });
@@ -65,6 +70,7 @@ void CommitQueue::fail(const Status& status, Actions& actions) {
       actions.push_back([done = std::move(done), status] { done(status); });
   }
   entries_.clear();
+  held_ = false;
 }
 
 }  // namespace tandem::distribute

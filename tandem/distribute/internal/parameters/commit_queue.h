@@ -38,7 +38,10 @@ class CommitQueue {
   void mark_logged(std::uint64_t serial, const Status& status, Actions& actions);
   void mark_forwarded(std::uint64_t serial, Actions& actions);
   void mark_forwarded_until(std::int64_t position, Actions& actions);
-  /// Ends everything that waits.
+  /// Nothing is called until `release`.
+  void hold() { held_ = true; }
+  void release(Actions& actions);
+  /// Ends everything that waits, and a hold.
   void fail(const Status& status, Actions& actions);
 
  private:
@@ -47,6 +50,7 @@ class CommitQueue {
 
   std::deque<Entry> entries_;
   std::uint64_t next_serial_ = 1;
+  bool held_ = false;
 };
 
 }  // namespace tandem::distribute

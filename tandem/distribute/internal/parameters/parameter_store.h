@@ -31,8 +31,10 @@ namespace tandem::distribute {
 /// Each task of it sends what it applies to the next one, and an update is acknowledged when the
 /// last one has it. Only the chief makes views. One of a higher epoch replaces others: a task gets
 /// the state of the one before it, and refuses what comes from earlier epochs, so that a task that
-/// was only paused cannot acknowledge anything once others have gone on without it. A task that has
-/// read its state from its folder takes no part until the next view.
+/// was only paused cannot acknowledge anything once others have gone on without it. The first task
+/// acknowledges nothing in a view until the chief has confirmed it: it may be lost before the chief
+/// knows that it has that view, and then tasks of the one before go on. A task that has read its
+/// state from its folder takes no part until the next view.
 ///
 /// Thread-safe; nothing blocks. Belongs to a shared_ptr, since calls to other tasks refer to it.
 class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
@@ -59,7 +61,8 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   /// Answers once this task serves, or has no state.
   void locate(const CallContext& context, const ReplyDone& done);
 
-  /// From the chief, to the first task of the view's chain.
+  /// From the chief, to the first task of the view's chain, and to one that was it in an earlier
+  /// view and is replaced.
   void set_view(Bytes request, const ReplyDone& done);
   /// From the task before this one: the state, and a record to apply.
   void install(Bytes request, const ReplyDone& done);

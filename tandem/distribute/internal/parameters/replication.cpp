@@ -63,15 +63,21 @@ void ParameterStore::set_view(Bytes request, const ReplyDone& done) {
   proto::SetViewRequest message;
   read_message(request, message);
   const proto::ReplicaView& view = *message.view;
-  if (view.chain.empty() || view.chain.front() != options_.task)
-    throw InvalidArgumentError(cat("The view is for another task than ", options_.task, "."));
+  if (view.chain.empty()) throw InvalidArgumentError("The view has no tasks.");
   Actions actions;
   {
     const MutexLock lock(mutex_);
+    const bool is_first = view.chain.front() == options_.task;
+    if (!is_first && serves()) resign(view.epoch, actions);
     const bool repeated = view.epoch == view_.epoch && view.chain == view_.chain && active_;
-    const bool accepted = !state_.id.empty() && (repeated || view.epoch > view_.epoch) &&
-                          view_.epoch >= message.since;
-    if (accepted && !repeated) adopt(view, actions);
+    const bool accepted = is_first && !state_.id.empty() &&
+                          (repeated || view.epoch > view_.epoch) && view_.epoch >= message.since;
+    if (accepted && !repeated) {
+      // What is acknowledged now may be on fewer tasks than the chief knows of.
+      queue_.hold();
+      adopt(view, actions);
+    }
+    if (accepted && message.confirmed) queue_.release(actions);
     actions.push_back([done, accepted, epoch = view_.epoch, empty = state_.id.empty()] {
       answer(done, accepted, epoch, empty);
     });
@@ -200,6 +206,7 @@ void ParameterStore::install(Bytes request, const ReplyDone& done) {
   proto::InstallRequest message;
   read_message(request, message);
   const proto::ReplicaView& view = *message.view;
+  if (view.chain.empty()) throw InvalidArgumentError("The view has no tasks.");
   proto::ParameterSnapshot snapshot;
   read_part(message.snapshot, snapshot);
   ParameterState state = ParameterState::of_snapshot(snapshot);

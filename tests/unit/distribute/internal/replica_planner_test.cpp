@@ -45,7 +45,12 @@ TEST_F(ReplicaPlannerTest, TheOtherServerBecomesAReplica) {
   const auto first = command();
   EXPECT_EQ(first.task, "a");
   EXPECT_EQ(first.view.chain, kTasks);
-  planner.accepted("a", first.view.epoch);
+  EXPECT_FALSE(first.confirmed);
+  EXPECT_TRUE(planner.accepted(first));
+  const auto confirmation = command();
+  EXPECT_EQ(confirmation.view.epoch, first.view.epoch);
+  EXPECT_TRUE(confirmation.confirmed);
+  EXPECT_FALSE(planner.accepted(confirmation));
   EXPECT_FALSE(planner.complete());  // the replica has not got the variables
   planner.report("a", answer("a1", first.view.epoch, true));
   EXPECT_TRUE(planner.complete());
@@ -61,6 +66,51 @@ TEST_F(ReplicaPlannerTest, AReplicaTakesOverOnlyWithTheState) {
   EXPECT_EQ(next.task, "b");
   EXPECT_EQ(next.view.chain, std::vector<std::string>{"b"});
   EXPECT_GT(next.view.epoch, first.view.epoch);
+}
+
+// "a" may have acknowledged updates alone once it was known to have the view without "b".
+TEST_F(ReplicaPlannerTest, AViewThatWasNotAcceptedIsTakenBack) {
+  for (const bool is_accepted : {false, true}) {
+    planner.begin("a");
+    planner.report("a", answer("a1", 0));
+    planner.report("b", answer("b1"));
+    const auto both = command();
+    planner.accepted(both);
+    planner.report_silence("b");
+    const auto alone = command();
+    EXPECT_EQ(alone.view.chain, std::vector<std::string>{"a"});
+    if (is_accepted) planner.accepted(alone);
+    planner.report("a", answer("a2"));
+    planner.report("b", answer("b1", both.view.epoch));
+    const auto commands = planner.plan();
+    if (is_accepted) {
+      EXPECT_TRUE(commands.empty() || commands.front().view.epoch == alone.view.epoch);
+      continue;
+    }
+    ASSERT_EQ(commands.size(), 1u);
+    EXPECT_EQ(commands.front().view.chain, (std::vector<std::string>{"b", "a"}));
+    EXPECT_GT(commands.front().view.epoch, alone.view.epoch);
+  }
+}
+
+TEST_F(ReplicaPlannerTest, AReplacedServerGetsTheViewToo) {
+  const auto first = command();
+  planner.report("b", answer("b1", first.view.epoch));
+  planner.report_silence("a");
+  const auto next = command();
+  planner.accepted(next);
+  planner.accepted(command());
+  EXPECT_TRUE(planner.plan().empty());
+  auto paused = answer("a1", first.view.epoch);
+  paused.state.front().view.make() = first.view;
+  planner.report("a", paused);
+  const auto joined = command();
+  EXPECT_EQ(joined.view.chain, (std::vector<std::string>{"b", "a"}));
+  planner.accepted(joined);
+  const auto commands = planner.plan();
+  ASSERT_EQ(commands.size(), 2u);
+  EXPECT_EQ(commands[1].task, "a");
+  EXPECT_EQ(commands[1].view.epoch, joined.view.epoch);
 }
 
 TEST_F(ReplicaPlannerTest, ARestartedServerIsNotTakenForTheOldOne) {
