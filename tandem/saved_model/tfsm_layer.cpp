@@ -32,10 +32,7 @@ class Endpoint {
     }
   }
   std::vector<Tensor> operator()(std::span<const Tensor> inputs) const {
-    if (function_.defined()) {
-      return function_.call(std::vector<saved_model::Value>(inputs.begin(), inputs.end()))
-          .tensors();
-    }
+    if (function_.defined()) return call_function({inputs.begin(), inputs.end()});
     const std::vector<saved_model::TensorSpec>& specs = signature_.inputs();
     if (specs.size() != inputs.size()) {
       throw InvalidArgumentError(
@@ -50,6 +47,16 @@ class Endpoint {
   }
 
  private:
+  // Keras' exports take several inputs as one list, functions of a module as arguments.
+  std::vector<Tensor> call_function(const std::vector<saved_model::Value>& inputs) const {
+    if (inputs.size() < 2) return function_.call(inputs).tensors();
+    try {
+      return function_.call({saved_model::Value::list(inputs)}).tensors();
+    } catch (const InvalidArgumentError&) {
+      return function_.call(inputs).tensors();
+    }
+  }
+
   saved_model::Function function_;
   saved_model::Signature signature_;
 };
