@@ -12,14 +12,19 @@
 namespace tandem::distribute {
 namespace {
 
-// google.rpc-like status with the payload by which TensorFlow's masters know a restarted worker.
-std::string restarted_details(const std::string& message) {
-  constexpr std::string_view kType =
-      "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted";
+// A payload that says a worker may have been restarted, and one for errors that follow from another
+// task's or part's: TensorFlow's masters report those only where there is no other.
+constexpr std::string_view kRestarted =
+    "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted";
+constexpr std::string_view kDerived = "type.googleapis.com/tensorflow.DerivedStatus";
+
+// A google.rpc.Status with an empty payload of this type.
+std::string details_with(Code code, const std::string& message, std::string_view type) {
   std::string any = "\x0a";
-  any += static_cast<char>(kType.size());
-  any += kType;
-  std::string details = "\x08\x0a";  // code: ABORTED
+  any += static_cast<char>(type.size());
+  any += type;
+  std::string details = "\x08";
+  details += static_cast<char>(code);
   details += "\x12";
   std::size_t size = message.size();
   for (; size >= 0x80; size >>= 7) details += static_cast<char>(size | 0x80);
@@ -40,7 +45,7 @@ Status status_of_current() {
   try {
     throw;
   } catch (const RestartedError& error) {
-    return {Code::kAborted, error.what(), restarted_details(error.what())};
+    return {Code::kAborted, error.what(), details_with(Code::kAborted, error.what(), kRestarted)};
   } catch (...) {
     return Status::of(std::current_exception());
   }
@@ -342,6 +347,8 @@ void WorkerService::recv_tensor(Bytes request, const CallContext& context, Reply
           append_tensor_field(reply, 1, is_dead ? Array(DType::kFloat, Shape{0}) : value);
         } catch (...) {
           status = status_of_current();
+          if (status.details.empty())
+            status.details = details_with(status.code, status.message, kDerived);
         }
         worker_.steps().end_receive(step->id);
         done(std::move(status), std::move(reply));
