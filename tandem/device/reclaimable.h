@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -23,9 +24,17 @@ class TANDEM_EXPORT Reclaimables {
   void remove(Reclaimable& keeper);
   void reclaim();
 
+  /// Threads that found no room queue here: one at a time waits for it, and whoever asks for memory
+  /// meanwhile comes after it. Else others take what it waited for, again and again.
+  std::mutex& room_queue() { return room_queue_; }
+  /// How many are in that queue.
+  std::atomic<int>& room_queue_length() { return room_queue_length_; }
+
  private:
   std::mutex mutex_;
   std::vector<Reclaimable*> reclaimables_;
+  std::mutex room_queue_;
+  std::atomic<int> room_queue_length_{0};
 };
 
 /// One keeper among those of an allocator, for as long as this lives; shorter than either.

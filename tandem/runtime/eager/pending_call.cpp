@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/device/reclaimable.h"
 
 namespace tandem {
 namespace {
@@ -104,10 +106,59 @@ bool settle(Device& device) {
   return true;
 }
 
-bool lacks_room(Device& device, std::size_t bytes) {
-  if (device.memory_space() == nullptr) return false;
-  const MemoryStats stats = device.allocator().stats();
-  return stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved);
+RoomRequest::RoomRequest(Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {}
+
+RoomRequest::~RoomRequest() {
+  if (turn_) --device_.allocator().reclaimables()->room_queue_length();
+}
+
+bool RoomRequest::lacks_room() const {
+  if (device_.memory_space() == nullptr) return false;
+  const MemoryStats stats = device_.allocator().stats();
+  return stats.limit != 0 && bytes_ > std::max(stats.largest_free, stats.limit - stats.reserved);
+}
+
+void RoomRequest::enter_queue() {
+  Reclaimables* const queue = device_.allocator().reclaimables();
+  if (turn_ || queue == nullptr) return;
+  ++queue->room_queue_length();
+  turn_ = std::unique_lock(queue->room_queue());
+}
+
+void RoomRequest::prepare() {
+  if (device_.memory_space() == nullptr) return;
+  if (Reclaimables* const queue = device_.allocator().reclaimables();
+      queue && queue->room_queue_length() > 0)
+    enter_queue();
+  was_short_ = lacks_room();
+  if (!was_short_) return;
+  enter_queue();
+  settle(device_);
+}
+
+// Behind the last call the device's threads still release what it held, and other threads hold
+// memory for calls that they have yet to enqueue: it is time to give up when nothing moves.
+bool RoomRequest::may_retry() {
+  constexpr int kMaxMoves = 100;
+  constexpr std::chrono::milliseconds kPatience{250};
+  constexpr std::chrono::microseconds kShortestPause{100};
+  constexpr std::chrono::microseconds kLongestPause{10'000};
+  if (!was_short_ && !lacks_room()) return false;  // it failed for another reason
+  const MemoryStats stats = device_.allocator().stats();
+  if (bytes_ > stats.limit) return false;
+  enter_queue();
+  const auto now = std::chrono::steady_clock::now();
+  if (settle(device_) || moves_ == 0 || stats.current != in_use_) {
+    if (++moves_ > kMaxMoves) return false;
+    give_up_ = now + kPatience;
+    pause_ = kShortestPause;
+  } else if (now >= give_up_) {
+    return false;
+  }
+  in_use_ = stats.current;
+  std::this_thread::sleep_for(pause_);
+  pause_ = std::min(2 * pause_, kLongestPause);
+  return true;
 }
 
 PendingCalls::Use::Use(PendingCalls& calls) : calls_(calls) {

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -58,28 +58,44 @@ class PendingCall final : public Event {
 /// for how that ended. False if there was nothing to wait for.
 bool settle(Device& device);
 
-/// Whether the device has no room for `bytes` in one piece.
-bool lacks_room(Device& device, std::size_t bytes);
+/// What waiting for room on a device takes: a place in its queue, and attempts. On one thread.
+class RoomRequest {
+ public:
+  RoomRequest(Device& device, std::size_t bytes);
+  ~RoomRequest();
+  RoomRequest(const RoomRequest&) = delete;
+  RoomRequest& operator=(const RoomRequest&) = delete;
+
+  /// Before an attempt: queues behind threads that wait for room already, and where the device has
+  /// none for that many bytes in one piece, waits for the calls that it runs.
+  void prepare();
+  /// After an attempt that failed: whether another one may succeed.
+  bool may_retry();
+
+ private:
+  bool lacks_room() const;
+  void enter_queue();
+
+  Device& device_;
+  const std::size_t bytes_;
+  std::unique_lock<std::mutex> turn_;
+  bool was_short_ = false;
+  std::size_t in_use_ = 0;  // when the last attempt failed
+  int moves_ = 0;           // attempts after which something had changed
+  std::chrono::steady_clock::time_point give_up_{};
+  std::chrono::microseconds pause_{};
+};
 
 /// What `allocate` returns, which takes `bytes` of the device, in one piece. Where there is no room
-/// the device is settled first. Calls of other threads may take the room then; as long as some are
-/// pending it is tried again. Not on the device's own threads.
+/// the device is settled first. Not on the device's own threads.
 template <class Allocate>
 auto allocate_with_room(Device& device, std::size_t bytes, const Allocate& allocate) {
-  constexpr int kMaxAttempts = 100;
-  constexpr int kMaxIdleAttempts = 10;
-  int idle = 0;
-  for (int attempt = 1;; ++attempt) {
-    const bool was_short = lacks_room(device, bytes);
-    if (was_short) settle(device);
+  for (RoomRequest request(device, bytes);;) {
+    request.prepare();
     try {
       return allocate();
     } catch (const ResourceExhaustedError&) {
-      if (attempt == kMaxAttempts || !(was_short || lacks_room(device, bytes))) throw;
-      if (settle(device)) continue;
-      // The threads of the device release what a call held just after it has ended.
-      if (++idle == kMaxIdleAttempts) throw;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (!request.may_retry()) throw;
     }
   }
 }

@@ -32,13 +32,14 @@ const OpenMp& open_mp() {
   return functions;
 }
 
+// As this library is loaded, hence before any call of oneDNN: some, such as dnnl_sgemm, need no
+// engine.
+[[maybe_unused]] const bool g_kept = keep_static_objects();
+
 }  // namespace
 
 const dnnl::engine& engine() {
-  static const auto* cpu = [] {
-    keep_static_objects();
-    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  }();
+  static const auto* cpu = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *cpu;
 }
 
