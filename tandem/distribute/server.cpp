@@ -106,6 +106,7 @@ struct Server::Impl {
     status_service->add_to(methods);
     profiler_service.add_to(methods);
     server.emplace(methods, bind, tls_files(options.security));
+    server->lend_poller(network);
     if (options.metrics_port >= 0)
       metrics.emplace(options.metrics_port, [this] { return status_service->metrics(); });
     address = listening.host;
