@@ -278,7 +278,11 @@ def cluster():
     yield Row("ps_pull", "MB/s", "higher",
               (servers(2, "ps_pull"), Peer("plain socket", AGAIN, 0.7, "ps_pull_plain_socket")))
     yield Row("ps_train", "steps/s", "higher", (servers(4, "ps_train_by_sessions"),))
+    yield Row("embedding", "steps/s", "higher", (servers(4, "embedding_by_sessions"),))
     yield Row("remote_eager", "us", "lower", (tensorflow(TENSORFLOW_REMOTE, 5),))
+    yield Row("replication", "x", "higher", (), limit=0.8)
+    yield Row("recovery_replicated", "ms", "lower", (), limit=500)
+    yield Row("recovery_durable", "ms", "lower", (), limit=3000)
     yield Row("info_ps_train_by_sessions", "steps/s", "higher", (servers(0, "ps_train_by_sessions"),),
               ours="ps_train_by_sessions")
 

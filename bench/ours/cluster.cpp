@@ -1,8 +1,6 @@
 // Our side of `./dev bench cluster`, and the client of TensorFlow's servers: a row ROW_tensorflow
 // is the same graph by the same client on those.
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -15,10 +13,13 @@
 #include <tandem/distribute/remote_session.h>
 #include <tandem/tandem.h>
 
-#include "bench/common/samples.h"
 #include "bench/common/serve.h"
 #include "bench/common/timing.h"
+#include "bench/ours/cluster/embedding.h"
+#include "bench/ours/cluster/graphs.h"
+#include "bench/ours/cluster/mlp_training.h"
 #include "bench/ours/cluster/plain_socket.h"
+#include "bench/ours/cluster/recovery.h"
 #include "bench/ours/cluster/servers.h"
 
 namespace td = tandem;
@@ -33,13 +34,6 @@ namespace {
 constexpr double kMegabytesPulled = 100;  // bench/peers/export_cluster.py
 constexpr double kTrainSeconds = 1;
 constexpr int kChain = 100;  // bench/peers/tensorflow_remote.py
-
-std::string graph(const std::string& name) {
-  const char* folder = std::getenv("TANDEM_BENCH_MODELS");
-  std::ifstream file(std::string(folder ? folder : ".") + "/" + name + ".pb", std::ios::binary);
-  if (!file) throw std::runtime_error("there is no graph " + name);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // What a side keeps from one measurement to the next.
 class Side {
@@ -114,22 +108,34 @@ class Side {
   }
 
   Answer ps_train() {
-    if (!training_) training_ = std::make_unique<Training>(servers().cluster(), batches_[0]);
-    const double start = bench::now();
-    double steps = 0, sum = 0;
-    while (bench::now() - start < kTrainSeconds) {
-      std::vector<ParameterServerStrategy::RemoteValue> losses;
-      for (const auto& [images, labels] : batches_)
-        losses.push_back(training_->strategy.schedule(training_->step, {images, labels}));
-      training_->strategy.join();
-      steps += static_cast<double>(losses.size());
-      sum = training_->strategy.fetch(losses.back())[0].item<float>();
+    if (!training_) {
+      ParameterServerStrategy::Options options;
+      options.cluster = servers().cluster();
+      options.optimizer = {.name = "adam"};
+      training_ = std::make_unique<bench::MlpTraining>(std::move(options), batches_);
     }
     Answer answer;
-    answer.value = steps / (bench::now() - start);
-    answer.loss = sum;
+    answer.value = training_->steps_per_second(kTrainSeconds);
+    answer.loss = training_->last_loss();
     answer.check = data_check();
     return answer;
+  }
+
+  Answer embedding() {
+    if (!embedding_) embedding_ = std::make_unique<bench::Embedding>();
+    return embedding_->run();
+  }
+  Answer embedding_by_sessions() {
+    if (!embedding_by_sessions_)
+      embedding_by_sessions_ = std::make_unique<bench::EmbeddingBySessions>(kind_);
+    return embedding_by_sessions_->run();
+  }
+
+  Answer replication() { return replicated().speed(); }
+  Answer recovery_replicated() { return replicated().recovery(); }
+  Answer recovery_durable() {
+    if (!durable_) durable_ = std::make_unique<bench::Durable>();
+    return durable_->recovery();
   }
 
   // A chain of eager adds on another task, the last of which is fetched.
@@ -150,27 +156,6 @@ class Side {
   }
 
  private:
-  struct Batch {
-    td::Tensor images, labels;
-  };
-  struct Training {
-    Training(const td::distribute::ClusterSpec& cluster, const Batch& example)
-        : strategy({.cluster = cluster, .optimizer = {.name = "adam"}}) {
-      strategy.add_variables(model.trainable_weights());
-      step = strategy.train_function(
-          [this](std::span<const td::Tensor> batch) {
-            return std::vector<td::Tensor>{loss(batch[1], model(batch[0], {.training = true}))};
-          },
-          {example.images, example.labels});
-    }
-    const td::keras::Sequential model{td::keras::Input({bench::kPixels}),
-                                      td::keras::Dense(bench::kMlpHidden, {.activation = "relu"}),
-                                      td::keras::Dense(bench::kClasses)};
-    const td::keras::losses::SparseCategoricalCrossentropy loss{{.from_logits = true}};
-    ParameterServerStrategy strategy;
-    std::shared_ptr<const ParameterServerStrategy::Function> step;
-  };
-
   static td::Array vector_of(float value) {
     return td::Tensor::from(std::vector<float>(10, value)).array();
   }
@@ -181,22 +166,9 @@ class Side {
   std::size_t next_batch(std::size_t worker, double step) const {
     return (2 * static_cast<std::size_t>(step) + worker) % batches_.size();
   }
-  static std::vector<Batch> make_batches() {
-    const bench::Samples made = bench::samples(bench::kMlpSamples);
-    std::vector<Batch> batches;
-    for (std::int64_t at = 0; at < bench::kMlpSamples; at += bench::kMlpBatch) {
-      const auto* image = made.images.data() + at * bench::kPixels;
-      const auto* label = made.labels.data() + at;
-      batches.push_back(
-          {td::Tensor::from(std::vector<float>(image, image + bench::kMlpBatch * bench::kPixels),
-                            {bench::kMlpBatch, bench::kPixels}),
-           td::Tensor::from(std::vector<std::int32_t>(label, label + bench::kMlpBatch))});
-    }
-    return batches;
-  }
   double data_check() const {
     double sum = 0;
-    for (const Batch& batch : batches_) sum += batch.images.array().data<float>()[0];
+    for (const bench::Batch& batch : batches_) sum += batch.images.array().data<float>()[0];
     return sum;
   }
 
@@ -204,19 +176,27 @@ class Side {
     if (!servers_) servers_ = std::make_unique<Servers>(kind_);
     return *servers_;
   }
+  bench::Replicated& replicated() {
+    if (!replicated_) replicated_ = std::make_unique<bench::Replicated>(batches_);
+    return *replicated_;
+  }
   RemoteSession& session(const std::string& name, int worker, bool initialize) {
     std::unique_ptr<RemoteSession>& session = sessions_[name];
     if (!session) {
-      session = RemoteSession::open(servers().target(worker), graph(name));
+      session = RemoteSession::open(servers().target(worker), bench::graph(name));
       if (initialize) session->run({}, {}, {"init"});
     }
     return *session;
   }
 
   const Kind kind_;
-  const std::vector<Batch> batches_ = make_batches();
+  const std::vector<bench::Batch> batches_ = bench::mlp_batches();
   std::unique_ptr<Servers> servers_;
-  std::unique_ptr<Training> training_;
+  std::unique_ptr<bench::MlpTraining> training_;
+  std::unique_ptr<bench::Embedding> embedding_;
+  std::unique_ptr<bench::EmbeddingBySessions> embedding_by_sessions_;
+  std::unique_ptr<bench::Replicated> replicated_;
+  std::unique_ptr<bench::Durable> durable_;
   std::unique_ptr<td::distribute::Connection> connection_;
   std::map<std::string, std::unique_ptr<RemoteSession>> sessions_;
 };
@@ -232,12 +212,17 @@ int main() {
            {"master_step", &Side::master_step},
            {"ps_step", &Side::ps_step},
            {"ps_pull", &Side::ps_pull},
-           {"ps_train_by_sessions", &Side::ps_train_by_sessions}}) {
+           {"ps_train_by_sessions", &Side::ps_train_by_sessions},
+           {"embedding_by_sessions", &Side::embedding_by_sessions}}) {
     rows[name] = [&ours, run = run] { return (ours.*run)(); };
     rows[name + "_tensorflow"] = [&tensorflow, run = run] { return (tensorflow.*run)(); };
   }
   rows["remote_eager"] = [&] { return ours.remote_eager(); };
   rows["ps_train"] = [&] { return ours.ps_train(); };
+  rows["embedding"] = [&] { return ours.embedding(); };
+  rows["replication"] = [&] { return ours.replication(); };
+  rows["recovery_replicated"] = [&] { return ours.recovery_replicated(); };
+  rows["recovery_durable"] = [&] { return ours.recovery_durable(); };
   rows["ps_pull_plain_socket"] = [] {
     Answer answer;
     answer.value = bench::plain_socket_megabytes_per_second(kMegabytesPulled);

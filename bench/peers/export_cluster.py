@@ -1,6 +1,6 @@
 """export_cluster.py FOLDER: the graphs of `./dev bench cluster`, one NAME.pb each, for a cluster of
-one task of job ps and two of job worker. ps_train_N.pb is what worker N's client runs: training as
-TensorFlow's guide to between-graph replication has it."""
+one task of job ps (embedding_N: two) and two of job worker. ps_train_N.pb and embedding_N.pb are what worker
+N's client runs: training as TensorFlow's guide to between-graph replication has it."""
 
 import os
 import pathlib
@@ -60,11 +60,27 @@ def ps_train(worker):
     v1.group(v1.global_variables_initializer(), name="init")
 
 
+def embedding(worker):  # sizes: bench/ours/cluster/embedding.cpp
+    rows, columns = 1_000_000, 64
+    with v1.device(f"/job:worker/task:{worker}"):
+        v1.get_variable_scope().set_use_resource(True)
+        ids = v1.placeholder(tf.int32, [1000], name="ids")
+        shards = []
+        for ps in range(2):
+            with v1.device(f"/job:ps/task:{ps}"):
+                shards.append(v1.get_variable(f"table_{ps}", initializer=tf.fill([rows // 2, columns], 0.5)))
+        looked_up = v1.nn.embedding_lookup(shards, ids, partition_strategy="div")
+        loss = tf.reduce_sum(tf.square(looked_up), name="loss")
+        v1.group(v1.train.GradientDescentOptimizer(0.001).minimize(loss), name="train")
+    v1.group(v1.global_variables_initializer(), name="init")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True)
     graphs = {"master_step": master_step, "ps_step": ps_step, "ps_pull": ps_pull,
-              "ps_train_0": lambda: ps_train(0), "ps_train_1": lambda: ps_train(1)}
+              "ps_train_0": lambda: ps_train(0), "ps_train_1": lambda: ps_train(1),
+              "embedding_0": lambda: embedding(0), "embedding_1": lambda: embedding(1)}
     for name, build in graphs.items():
         with tf.Graph().as_default() as graph:
             build()

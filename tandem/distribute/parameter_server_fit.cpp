@@ -47,7 +47,7 @@ keras::History ParameterServerStrategy::fit(const keras::Model& model, const dat
                                             const FitOptions& options) {
   if (!model.built())
     throw FailedPreconditionError("The model has to be built: give it an Input, or call it once.");
-  if (!has_variables()) add_variables(model.trainable_weights());
+  if (!has_variables()) add_variables(model.trainable_weights(), model.non_trainable_variables());
   const Body body = [&](std::span<const Tensor> batch) {
     const Tensor predictions = model(batch[0], {.training = true});
     return std::vector<Tensor>{options.loss(batch[1], predictions), predictions};

@@ -57,6 +57,7 @@ struct ParameterServerStrategy::Impl {
       servers.push_back({task_name(options.server_job, task), network->channel(address), {}, {}});
     }
     workers.replicas_to_aggregate = options.replicas_to_aggregate;
+    workers.has_backups = options.drop_stale;
     workers.heartbeat_timeout = options.heartbeat_timeout;
     workers.on_event = options.on_event;
     coordinator.emplace(std::move(workers));
@@ -163,7 +164,8 @@ struct ParameterServerStrategy::Impl {
                                        bool trains) {
     if (trains && variables.empty())
       throw FailedPreconditionError("add_variables comes before the first train_function.");
-    const ClosureGraph graph = make_closure_graph(body, examples, variables, trains);
+    const ClosureGraph graph =
+        make_closure_graph(body, examples, variables, trains ? num_trainable : 0, trains);
     proto::RegisterClosureRequest request;
     request.graph_def = graph.graph_def;
     request.coordinator = name;
@@ -183,6 +185,8 @@ struct ParameterServerStrategy::Impl {
       parameter.feed = graph.parameters[v];
       parameter.gradient = graph.gradients[v];
       parameter.index = graph.indices[v];
+      parameter.change = graph.changes[v].tensor;
+      parameter.change_adds = graph.changes[v].adds;
       for (const Shard& shard : shards[v]) {
         proto::ParameterShard& part = parameter.shard.emplace_back();
         part.name = shard.name;
@@ -231,7 +235,8 @@ struct ParameterServerStrategy::Impl {
   const std::string name = new_handle();  // of this chief
   std::unique_ptr<GrpcNetwork> network;
   std::vector<ServerTask> servers;
-  std::vector<Variable> variables;
+  std::vector<Variable> variables;  // the trainable ones first
+  std::size_t num_trainable = 0;
   std::vector<std::vector<Shard>> shards;  // by variable
   std::int64_t num_updates = 0;
   std::optional<Coordinator> coordinator;
@@ -242,7 +247,10 @@ ParameterServerStrategy::ParameterServerStrategy(Options options)
     : impl_(std::make_unique<Impl>(std::move(options))) {}
 ParameterServerStrategy::~ParameterServerStrategy() = default;
 
-void ParameterServerStrategy::add_variables(const std::vector<Variable>& variables) {
+void ParameterServerStrategy::add_variables(const std::vector<Variable>& trainable,
+                                            const std::vector<Variable>& state) {
+  std::vector<Variable> variables = trainable;
+  variables.insert(variables.end(), state.begin(), state.end());
   if (!impl_->variables.empty())
     throw FailedPreconditionError("The strategy has its variables already.");
   std::vector<ShardedVariable> sharded;
@@ -277,9 +285,14 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& variabl
     for (std::size_t v = 0; v < shards.size(); ++v) {
       for (const Shard& shard : shards[v]) {
         if (shard.server != static_cast<int>(s)) continue;
-        append_named_tensor_field(
-            request, 1, shard.name,
+        proto::NamedValue head;
+        head.name = shard.name;
+        head.state = v >= trainable.size();
+        Bytes parameter = write_message(head);
+        append_tensor_field(
+            parameter, 2,
             shards[v].size() == 1 ? values[v] : values[v].slice_outer(shard.begin, shard.end));
+        append_bytes_field(request, 1, std::move(parameter));
       }
     }
     const Impl::ServerTask& server = impl_->servers[s];
@@ -296,7 +309,8 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& variabl
   }
   if (!wait_until_replicated(impl_->options.heartbeat_timeout) && impl_->options.on_event)
     impl_->options.on_event("not all variables have as many replicas as they should");
-  impl_->variables = variables;
+  impl_->variables = std::move(variables);
+  impl_->num_trainable = trainable.size();
   impl_->shards = shards;
 }
 

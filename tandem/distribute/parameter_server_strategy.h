@@ -115,10 +115,18 @@ class TANDEM_EXPORT ParameterServerStrategy {
 
   const Options& options() const;
 
-  /// Puts variables of float or double, with their values of now, on the servers; once, before the
-  /// first function. Waits for the servers. A server that holds them already, of a training that
-  /// was interrupted, keeps its values; `num_updates` then begins where that ended.
-  void add_variables(const std::vector<Variable>& variables);
+  /// Puts variables, with their values of now, on the servers; once, before the first function.
+  /// Waits for the servers. A server that holds them already, of a training that was interrupted,
+  /// keeps its values; `num_updates` then begins where that ended.
+  ///
+  /// `trainable` ones are of float or double, and gradients change them. `state` is what steps
+  /// change besides: moving statistics, the states of random layers, counters
+  /// (`Layer::non_trainable_variables`). What a step adds to one, or makes of its old value, is
+  /// added on the server, once for each closure; of closures that are one update the mean for
+  /// floating-point values, the sum for integers. A value that does not depend on the old one
+  /// replaces it.
+  void add_variables(const std::vector<Variable>& trainable,
+                     const std::vector<Variable>& state = {});
   /// How many updates the servers had applied when they were asked last.
   std::int64_t num_updates() const;
   bool has_variables() const;
@@ -131,11 +139,12 @@ class TANDEM_EXPORT ParameterServerStrategy {
   class Function;
   using Body = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
   /// Traces a step for inputs of the dtypes and shapes of `examples`. Its first result is the loss,
-  /// by whose gradients the variables are updated. What else it captures is frozen; variables that
-  /// are not the strategy's must not change in it (InvalidArgumentError).
+  /// by whose gradients the variables are updated; what it assigns to variables reaches the servers
+  /// with them. What else it captures is frozen; variables that are not the strategy's must not
+  /// change in it, and none within branches or loops (InvalidArgumentError).
   std::shared_ptr<const Function> train_function(const Body& body,
                                                  const std::vector<Tensor>& examples);
-  /// A step that updates nothing.
+  /// A step that updates nothing, and must not change variables (InvalidArgumentError).
   std::shared_ptr<const Function> function(const Body& body, const std::vector<Tensor>& examples);
 
   /// What `fit` does; names are those of Keras' compile and fit.

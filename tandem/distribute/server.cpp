@@ -12,6 +12,7 @@
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_server.h"
 #include "tandem/distribute/internal/server/metrics_server.h"
+#include "tandem/distribute/internal/server/profiler_service.h"
 #include "tandem/distribute/internal/server/status_service.h"
 #include "tandem/distribute/internal/worker/worker_service.h"
 
@@ -103,7 +104,9 @@ struct Server::Impl {
     closures.add_to(methods);
     status_service.emplace(master, parameters, cluster);
     status_service->add_to(methods);
+    profiler_service.add_to(methods);
     server.emplace(methods, bind, tls_files(options.security));
+    server->lend_poller(network);
     if (options.metrics_port >= 0)
       metrics.emplace(options.metrics_port, [this] { return status_service->metrics(); });
     address = listening.host;
@@ -112,6 +115,7 @@ struct Server::Impl {
 
   void drain(std::chrono::milliseconds patience) {
     parameters.close();
+    profiler_service.close();
     server->drain(patience);
     eager_service.close();
     for (const auto& session : master.sessions()) session->close();
@@ -132,6 +136,7 @@ struct Server::Impl {
   ParameterServer parameters;
   ClosureService closures;
   std::optional<StatusService> status_service;
+  ProfilerService profiler_service;
   MethodTable methods;
   std::optional<GrpcServer> server;
   std::optional<MetricsServer> metrics;

@@ -1,5 +1,7 @@
 """The real TensorFlow's Session as a client of one server of ours."""
 
+import pathlib
+import tempfile
 import threading
 import time
 import unittest
@@ -212,6 +214,32 @@ class SessionTest(unittest.TestCase):
             self.assertLess(losses[-1], losses[0] / 2)
             self.assertEqual(session.run(step), 30)
         tf1.Session.reset(self.target)
+
+
+class ProfileTest(unittest.TestCase):
+    def test_tensorflows_client_profiles_a_server(self):
+        with servers.Cluster(servers.td_path(), worker=["tandem"]) as cluster, \
+                tempfile.TemporaryDirectory() as logdir:
+            with tf.Graph().as_default(), tf1.Session(cluster.target()) as session:
+                product = tf.linalg.matmul(tf.random.uniform([64, 64]), tf.ones([64, 64]), name="product")
+                ends = threading.Event()
+
+                def work():
+                    while not ends.is_set():
+                        session.run(product)
+
+                session.run(product)
+                worker = threading.Thread(target=work)
+                worker.start()
+                try:
+                    tf.profiler.experimental.client.trace(cluster.target(), logdir, 500)
+                finally:
+                    ends.set()
+                    worker.join()
+            files = list(pathlib.Path(logdir).rglob("*.xplane.pb"))
+            self.assertEqual(len(files), 1)
+            kernel = b"random_uniform/RandomUniform:RandomUniform"
+            self.assertTrue(kernel in files[0].read_bytes(), "the profile lacks the kernel")
 
 
 if __name__ == "__main__":

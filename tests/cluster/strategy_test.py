@@ -61,6 +61,21 @@ class StrategyTest(unittest.TestCase):
         self.assertLess(losses[-1], losses[0] / 10)
         self.assertEqual(steps.numpy(), 60)
 
+    def test_each_worker_has_a_dataset_of_its_own(self):
+        def make_dataset():
+            return tf.data.Dataset.from_tensor_slices(tf.range(8.0)).map(lambda x: x + 1.0).repeat().batch(4)
+
+        per_worker = self.coordinator.create_per_worker_dataset(make_dataset)
+        iterator = iter(per_worker)
+
+        @tf.function
+        def sum_of_a_batch(iterator):
+            return tf.reduce_sum(next(iterator))
+
+        sums = [self.coordinator.schedule(sum_of_a_batch, args=(iterator,)) for _ in range(8)]
+        self.coordinator.join()
+        self.assertLessEqual({float(one.fetch()) for one in sums}, {10.0, 26.0})
+
     def test_errors_of_closures_are_raised(self):
         @tf.function
         def fails():

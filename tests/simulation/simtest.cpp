@@ -8,8 +8,9 @@
 // and repeat what is not answered, as ClosureService does, by the real ParameterClient. Everything
 // else happens on one thread, so that a seed replays exactly.
 //
-// What has to hold in the end: no closure hangs, each was applied exactly once on each server, the
-// number of updates is what the servers say, and replicas are equal.
+// What has to hold in the end: no closure hangs, each was applied exactly once on each server, by
+// its gradient and by what it adds to a counter, the number of updates is what the servers say, and
+// replicas are equal.
 
 #include <algorithm>
 #include <cstdint>
@@ -132,6 +133,12 @@ class Simulation {
     Bytes request = write_message(message);
     append_named_tensor_field(request, 1, "w",
                               Array::zeros(DType::kFloat, Shape{settings_.closures}));
+    proto::NamedValue counter;
+    counter.name = "count";
+    counter.state = true;
+    Bytes state = write_message(counter);
+    append_tensor_field(state, 2, Array::scalar<std::int64_t>(0));
+    append_bytes_field(request, 1, std::move(state));
     return cluster_.create(home, std::move(request));
   }
 
@@ -278,6 +285,12 @@ class Simulation {
           message.term = worker(w).pulled[h].term;
           Bytes request = write_message(message);
           append_named_tensor_field(request, 6, "w", gradient);
+          proto::VariableChange counted;
+          counted.name = "count";
+          counted.adds = true;
+          Bytes change = write_message(counted);
+          append_tensor_field(change, 2, Array::scalar<std::int64_t>(1));
+          append_bytes_field(request, 8, std::move(change));
           return request;
         },
         [this, w](std::size_t, Bytes reply) {
@@ -364,7 +377,7 @@ class Simulation {
     proto::PullRequest message;
     message.home = homes()[h];
     message.state_id = state_ids_[h];
-    message.name = {"w"};
+    message.name = {"w", "count"};
     std::string wrong = cat(task, " does not answer");
     bool answered = false;
     const auto look = [&](const Status& status, Bytes reply) {
@@ -384,7 +397,10 @@ class Simulation {
   std::string check_values(Bytes& reply, const std::string& task) {
     proto::PullResponse response;
     read_message(reply, response);
-    if (response.parameter.size() != 1) return cat(task, " has lost the variable");
+    if (response.parameter.size() != 2) return cat(task, " has lost a variable");
+    const Array count = read_tensor(response.parameter[1].value, reply.owner());
+    if (count.data<std::int64_t>()[0] != settings_.closures)
+      return cat(task, " has counted ", count.data<std::int64_t>()[0], " closures");
     const Array value = read_tensor(response.parameter[0].value, reply.owner());
     const int replicas = settings_.to_aggregate;
     double sum = 0;

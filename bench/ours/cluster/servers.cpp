@@ -18,8 +18,6 @@
 namespace bench {
 namespace {
 
-const std::vector<std::pair<std::string, int>> kTasks{{"ps", 0}, {"worker", 0}, {"worker", 1}};
-
 // Addresses whose ports were free a moment ago.
 std::vector<std::string> free_addresses(std::size_t count) {
   std::vector<int> sockets;
@@ -40,54 +38,110 @@ std::vector<std::string> free_addresses(std::size_t count) {
   return addresses;
 }
 
-}  // namespace
-
-Servers::Servers(Kind kind) {
-  const std::vector<std::string> addresses = free_addresses(kTasks.size());
-  for (std::size_t i = 0; i < kTasks.size(); ++i)
-    cluster_.set_address(kTasks[i].first, kTasks[i].second, addresses[i]);
-  const std::string json = R"({"ps": [")" + addresses[0] + R"("], "worker": [")" + addresses[1] +
-                           R"(", ")" + addresses[2] + R"("]})";
-  const std::string threads = std::to_string(bench::threads());
-  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const char* root = std::getenv("TANDEM_BENCH_ROOT");
-  const std::filesystem::path sources = root ? root : ".";
-  for (const auto& [job, task] : kTasks) {
-    if (kind == Kind::kTandem) {
-      start({here / "../../bin/td", "server", "--job", job, "--task", std::to_string(task),
-             "--cluster", cluster_.to_string(), "--threads", threads + "," + threads});
-    } else {
-      start({sources / "build/peers/tensorflow/bin/python",
-             sources / "bench/peers/tensorflow_server.py", job, std::to_string(task), json,
-             threads});
-    }
+// As tensorflow_server.py takes it.
+std::string json_of(const tandem::distribute::ClusterSpec& cluster) {
+  std::string json;
+  for (const auto& [job, tasks] : cluster.jobs()) {
+    std::string addresses;
+    for (const auto& [task, address] : tasks)
+      addresses += (addresses.empty() ? "" : ", ") + ('"' + address + '"');
+    json += (json.empty() ? "" : ", ") + ('"' + job + "\": [" + addresses + "]");
   }
+  return "{" + json + "}";
 }
 
-void Servers::start(const std::vector<std::string>& words) {
+}  // namespace
+
+Servers::Servers(Kind kind, const Options& options) : kind_(kind) {
+  const auto addresses = free_addresses(static_cast<std::size_t>(options.ps + options.workers));
+  for (int t = 0; t < options.ps; ++t)
+    cluster_.set_address("ps", t, addresses[static_cast<std::size_t>(t)]);
+  for (int t = 0; t < options.workers; ++t)
+    cluster_.set_address("worker", t, addresses[static_cast<std::size_t>(options.ps + t)]);
+  for (int t = 0; t < options.ps; ++t) add("ps", t, options.ps_options);
+  for (int t = 0; t < options.workers; ++t) add("worker", t, {});
+  for (const Process& process : processes_) wait_until_it_listens(process);
+}
+
+void Servers::add(const std::string& job, int task, const std::vector<std::string>& options) {
+  const std::string threads = std::to_string(bench::threads());
+  const char* root = std::getenv("TANDEM_BENCH_ROOT");
+  const std::filesystem::path sources = root ? root : ".";
+  Process& process = processes_.emplace_back();
+  process.task = {job, task};
+  if (kind_ == Kind::kTandem) {
+    const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    process.words = {here / "../../bin/td",
+                     "server",
+                     "--job",
+                     job,
+                     "--task",
+                     std::to_string(task),
+                     "--cluster",
+                     cluster_.to_string(),
+                     "--threads",
+                     threads + "," + threads};
+    process.words.insert(process.words.end(), options.begin(), options.end());
+  } else {
+    process.words = {sources / "build/peers/tensorflow/bin/python",
+                     sources / "bench/peers/tensorflow_server.py",
+                     job,
+                     std::to_string(task),
+                     json_of(cluster_),
+                     threads};
+  }
+  start(process);
+}
+
+void Servers::start(Process& process) {
   std::array<int, 2> out{};
   if (::pipe(out.data()) != 0) throw std::runtime_error("there is no pipe to be had");
   std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : process.words)
+    arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
+  process.pid = ::fork();
+  if (process.pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(out[1], STDOUT_FILENO);
     ::execv(arguments[0], arguments.data());
     std::_Exit(127);
   }
   ::close(out[1]);
-  processes_.push_back(pid);
-  char first = 0;  // of "listening"
-  const bool listens = ::read(out[0], &first, 1) == 1;
-  // The pipe stays open: a server may print more.
-  if (!listens) throw std::runtime_error(words[0] + " does not start");
+  process.out = out[0];  // it stays open: a server may print more
 }
 
+void Servers::wait_until_it_listens(const Process& process) {
+  char first = 0;  // of "listening"
+  if (::read(process.out, &first, 1) != 1)
+    throw std::runtime_error(process.words[0] + " does not start");
+}
+
+Servers::Process& Servers::ps(int task) {
+  for (Process& process : processes_) {
+    if (process.task == std::pair<std::string, int>("ps", task)) return process;
+  }
+  throw std::runtime_error("there is no such parameter server");
+}
+
+void Servers::kill_ps(int task) {
+  Process& process = ps(task);
+  ::kill(process.pid, SIGKILL);
+  ::waitpid(process.pid, nullptr, 0);
+  ::close(std::exchange(process.out, -1));
+  process.pid = -1;
+}
+
+void Servers::restart_ps(int task) { start(ps(task)); }
+
 Servers::~Servers() {
-  for (const pid_t pid : processes_) ::kill(pid, SIGKILL);
-  for (const pid_t pid : processes_) ::waitpid(pid, nullptr, 0);
+  for (const Process& process : processes_) {
+    if (process.pid > 0) ::kill(process.pid, SIGKILL);
+  }
+  for (const Process& process : processes_) {
+    if (process.pid > 0) ::waitpid(process.pid, nullptr, 0);
+    if (process.out >= 0) ::close(process.out);
+  }
 }
 
 }  // namespace bench

@@ -1,9 +1,10 @@
-// Processes that serve the cluster of bench_cluster: `td server`s, or TensorFlow's own servers.
+// Processes that serve a cluster of bench_cluster: `td server`s, or TensorFlow's own servers.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tandem/distribute/cluster_spec.h>
@@ -12,11 +13,18 @@ namespace bench {
 
 enum class Kind { kTandem, kTensorFlow };
 
-/// One task of job ps and two of job worker on loopback, which end with this.
+/// Tasks of the jobs ps and worker on loopback, which end with this.
 class Servers {
  public:
+  struct Options {
+    int ps = 1;
+    int workers = 2;
+    /// For each `td server` of job ps.
+    std::vector<std::string> ps_options = {};
+  };
   /// Returns once all listen. Throws std::runtime_error if one does not.
-  explicit Servers(Kind kind);
+  explicit Servers(Kind kind) : Servers(kind, Options{}) {}
+  Servers(Kind kind, const Options& options);
   ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
@@ -25,11 +33,26 @@ class Servers {
   /// For a session whose master is a worker.
   std::string target(int worker) const { return "grpc://" + cluster_.address("worker", worker); }
 
- private:
-  void start(const std::vector<std::string>& words);
+  /// kill -9 of a task of job ps.
+  void kill_ps(int task);
+  /// Starts it again at its address; returns at once.
+  void restart_ps(int task);
 
+ private:
+  struct Process {
+    std::pair<std::string, int> task;
+    std::vector<std::string> words;
+    pid_t pid = -1;
+    int out = -1;
+  };
+  void add(const std::string& job, int task, const std::vector<std::string>& options);
+  static void start(Process& process);
+  static void wait_until_it_listens(const Process& process);
+  Process& ps(int task);
+
+  const Kind kind_;
   tandem::distribute::ClusterSpec cluster_;
-  std::vector<pid_t> processes_;
+  std::vector<Process> processes_;
 };
 
 }  // namespace bench

@@ -206,7 +206,8 @@ void BodyImport::read_op(Pending& node) {
         name.find("Dataset") != std::string::npos || name.find("Iterator") != std::string::npos;
     node.reason =
         cat("there is no op '", name, "'",
-            of_data ? "; datasets within graphs are not supported: feed what they give" : "");
+            of_data ? "; of tf.data's ops not all are there (docs/ops.md): feed what this one gives"
+                    : "");
     return;
   }
   read_attrs(node);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/core/export.h"
 #include "tandem/core/memory_listener.h"
 #include "tandem/device/device.h"
 #include "tandem/graph/graph.h"
@@ -148,7 +149,7 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   Time started() const { return started_; }
 
  private:
-  static std::shared_ptr<StepRecorder> of_this_thread();
+  TANDEM_EXPORT static std::shared_ptr<StepRecorder> of_this_thread();
   struct Slot {
     std::atomic<bool> taken{false};
     Record record;
@@ -162,7 +163,7 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   int track(const std::string& process, const std::string& name, const std::string& kind,
             bool overlaps = false);
 
-  static std::atomic<int> recording_;  // how many recordings go on
+  TANDEM_EXPORT static std::atomic<int> recording_;  // how many recordings go on
   const std::uint64_t id_;
   const std::uint64_t capacity_;
   const Time started_;

@@ -253,6 +253,104 @@ TEST(ParameterServerTest, FitTrainsAModelAsKerasDoesInOneProcess) {
   EXPECT_NEAR(trained["loss"].back(), history["loss"].back(), 0.05 * history["loss"].back());
 }
 
+keras::Sequential model_with_state(int seed) {
+  return keras::Sequential{
+      keras::Input({4}),
+      keras::Dense(8, {.activation = "relu",
+                       .kernel_initializer = keras::initializers::GlorotUniform(seed)}),
+      keras::BatchNormalization({.momentum = 0.8}), keras::Dropout(0.25, {.seed = seed}),
+      keras::Dense(1, {.kernel_initializer = keras::initializers::GlorotUniform(seed)})};
+}
+
+TEST(ParameterServerTest, MovingStatisticsAndSeedsAreTrainedAsInOneProcess) {
+  Cluster cluster(2, 2);
+  const Tensor x = random::stateless_uniform({64, 4}, {3, 4});
+  const Tensor y = reduce_sum(x, {1}, true) * 0.5f;
+  const auto batches = data::from_tensor_slices({x, y}).batch(16);
+  const keras::Sequential model = model_with_state(7), here = model_with_state(7);
+
+  auto options = sgd(cluster, 0.1);
+  options.replicas_to_aggregate = 1;  // in the batches' order
+  options.partitioner = Partitioner::fixed_shards(2);
+  ParameterServerStrategy strategy(options);
+  const keras::History trained = strategy.fit(
+      model, batches,
+      {.epochs = 3, .loss = keras::losses::MeanSquaredError(), .validation_data = batches});
+
+  here.compile({.optimizer = keras::optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  const auto history = here.fit(
+      batches, {.epochs = 3, .verbose = keras::Verbose::kSilent, .validation_data = batches});
+  const std::vector<Variable> there = model.variables(), local = here.variables();
+  ASSERT_EQ(there.size(), local.size());
+  for (std::size_t v = 0; v < there.size(); ++v) {
+    const Tensor difference = cast(there[v].value(), float64) - cast(local[v].value(), float64);
+    EXPECT_LT(reduce_max(abs(difference)).item<double>(), 1e-5) << local[v].name();
+  }
+  EXPECT_NEAR(trained["val_loss"].back(), history["val_loss"].back(), 1e-5);
+}
+
+// A step that counts itself in an int64 and a float, and notes its input.
+struct CountingStep {
+  Variable w{zeros({3}), {.name = "w"}};
+  Variable count{zeros({2}, int64), {.trainable = false, .name = "count"}};
+  Variable sum{zeros({}), {.trainable = false, .name = "sum"}};
+  Variable last{zeros({}), {.trainable = false, .name = "last"}};
+
+  std::vector<Variable> state() const { return {count, sum, last}; }
+  ParameterServerStrategy::Body body() const {
+    return [this](std::span<const Tensor> in) {
+      count.assign_add(ones({2}, int64));
+      sum.assign(sum.value() + in[0]);
+      last.assign(in[0]);
+      return std::vector{reduce_sum(w.value() * last.value())};
+    };
+  }
+  void expect(std::int64_t closures, float total) const {
+    for (const std::int64_t value : count.value().array().values<std::int64_t>())
+      EXPECT_EQ(value, closures);
+    EXPECT_EQ(sum.value().item<float>(), total);
+    EXPECT_EQ(last.value().item<float>(), 1.0f);
+  }
+};
+
+TEST(ParameterServerTest, StateIsChangedOnceForEachClosureWhateverIsLost) {
+  const Folder folder;
+  Cluster cluster(1, 2, folder.file("state"));
+  auto options = sgd(cluster);
+  options.on_event = {};
+  ParameterServerStrategy strategy(options);
+  const CountingStep counting;
+  strategy.add_variables({counting.w}, counting.state());
+  const auto step = strategy.train_function(counting.body(), {Tensor(1.0f)});
+  const auto train = [&](int steps) {
+    for (int i = 0; i < steps; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  };
+  train(30);
+  cluster.stop("worker", 1);
+  train(10);
+  cluster.stop("ps", 0);
+  train(10);
+  cluster.start("ps", 0);
+  strategy.join();
+  strategy.read_variables();
+  counting.expect(50, 50.0f);
+}
+
+TEST(ParameterServerTest, OneUpdateHasTheMeanOfFloatsAndTheSumOfCounters) {
+  Cluster cluster(1, 2);
+  auto options = sgd(cluster);
+  options.replicas_to_aggregate = 2;
+  ParameterServerStrategy strategy(options);
+  const CountingStep counting;
+  strategy.add_variables({counting.w}, counting.state());
+  const auto step = strategy.train_function(counting.body(), {Tensor(1.0f)});
+  for (const float x : {2.0f, 4.0f, 3.0f, 1.0f}) strategy.schedule(step, {Tensor(x)});
+  strategy.join();
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 2);
+  counting.expect(4, 3.0f + 2.0f);
+}
+
 TEST(ParameterServerTest, StaleGradientsAreComputedAgain) {
   Cluster cluster(1, 2);
   auto options = sgd(cluster);

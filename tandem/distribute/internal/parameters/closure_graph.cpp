@@ -8,6 +8,7 @@
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/core/resource_handle.h"
+#include "tandem/distribute/internal/parameters/variable_values.h"
 #include "tandem/graph/inline_calls.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
@@ -29,26 +30,6 @@ int find_variable(const std::vector<Variable>& variables, const Tensor& capture)
     if (resource_of(variables[v].handle()) == resource) return static_cast<int>(v);
   }
   return -1;
-}
-
-Node* add_argument(MutableFunction& f, const Variable& variable, const PartialShape& shape,
-                   const OpRegistry& ops) {
-  Graph::NodeSpec spec;
-  spec.op = &ops.of_kind(NodeKind::kArg);
-  spec.name = "parameter";
-  spec.attrs = AttrMap{{"T", variable.dtype()}, {"index", std::int64_t{0}}};
-  Node* value = f.graph.add(std::move(spec));
-  f.graph.set_output_shape(value, 0, shape);
-  return value;
-}
-
-// Nothing waits for the node or is there for its sake any more.
-void drop_control_edges(MutableFunction& f, Node* dropped) {
-  for (const auto& node : f.graph.nodes()) {
-    std::vector<Node*> before = node->control_inputs();
-    if (std::erase(before, dropped) > 0) f.graph.set_control_inputs(node.get(), before);
-  }
-  std::erase(f.control_results, dropped);
 }
 
 // Whether a value follows from the first arguments alone, and is equal whenever it is computed.
@@ -78,8 +59,9 @@ struct Lookup {
 
 // Where the one use of a variable is to look up rows, and its gradient, if any, is that of these:
 // an argument in place of them. `gradient` becomes the gradient of the rows.
-Lookup find_lookup(MutableFunction& f, std::size_t num_inputs, Node* handle,
-                   const Variable& variable, Output* gradient, const OpRegistry& ops) {
+Lookup find_lookup(MutableFunction& f, const VariableValues& values, std::size_t num_inputs,
+                   Node* handle, const Variable& variable, Output* gradient,
+                   const OpRegistry& ops) {
   const std::vector<Node*> users = f.graph.consumers()[static_cast<std::size_t>(handle->id())];
   if (users.size() != 1 || users.front()->op().name != "ResourceGather") return {};
   Node* gather = users.front();
@@ -91,53 +73,26 @@ Lookup find_lookup(MutableFunction& f, std::size_t num_inputs, Node* handle,
     if (sum->op().name != "UnsortedSegmentSum" || sum->inputs()[1] != index) return {};
     *gradient = sum->inputs()[0];
   }
-  Lookup lookup{add_argument(f, variable, gather->output_shape(0), ops), index};
+  Lookup lookup{values.add_argument(variable, gather->output_shape(0)), index};
   f.replace({gather, 0}, {lookup.rows, 0});
-  drop_control_edges(f, gather);
+  values.drop_control_edges(gather);
   return lookup;
-}
-
-Output whole_rows(MutableFunction& f, Node* value, const Node* gather, const OpRegistry& ops) {
-  Graph::NodeSpec axis;
-  axis.op = ops.find("Const");
-  axis.name = "axis";
-  axis.attrs = AttrMap{{"value", Array::scalar<std::int32_t>(0)}, {"dtype", DType::kInt32}};
-  Graph::NodeSpec rows;
-  rows.op = ops.find("GatherV2");
-  rows.name = "rows";
-  rows.inputs = {{value, 0}, gather->inputs()[1], {f.graph.add(std::move(axis)), 0}};
-  rows.attrs = AttrMap{{"batch_dims", gather->attr<std::int64_t>("batch_dims")}};
-  return {f.graph.add(std::move(rows)), 0};
-}
-
-// An argument in place of a variable's handle.
-Node* add_value(MutableFunction& f, Node* handle, const Variable& variable, const OpRegistry& ops) {
-  Node* value = add_argument(f, variable, variable.shape(), ops);
-  const std::vector<Node*> users = f.graph.consumers()[static_cast<std::size_t>(handle->id())];
-  for (Node* user : users) {
-    const bool gathers = user->op().name == "ResourceGather";
-    if (user->op().name != "ReadVariableOp" && !gathers) {
-      throw InvalidArgumentError(
-          cat("The step uses variable '", variable.name(), "' by ", user->describe(),
-              ". A step on a worker reads the strategy's variables; servers change them."));
-    }
-    f.replace({user, 0}, gathers ? whole_rows(f, value, user, ops) : Output{value, 0});
-    drop_control_edges(f, user);
-  }
-  return value;
 }
 
 }  // namespace
 
 ClosureGraph make_closure_graph(
     const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
-    const std::vector<Tensor>& examples, const std::vector<Variable>& variables, bool trains) {
+    const std::vector<Tensor>& examples, const std::vector<Variable>& variables,
+    std::size_t num_trainable, bool trains) {
   std::vector<DType> dtypes;
   std::vector<PartialShape> shapes;
   for (const Tensor& example : examples) {
     dtypes.push_back(example.dtype());
     shapes.push_back(PartialShape(example.shape()));
   }
+  const std::vector<Variable> trainable(
+      variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(num_trainable));
   std::size_t num_outputs = 0;
   std::vector<bool> has_gradient(variables.size(), false);
   const ConcreteFunction traced =
@@ -148,7 +103,7 @@ ClosureGraph make_closure_graph(
         if (!trains) return results;
         if (results.empty())
           throw InvalidArgumentError("A training step has to return its loss as its first result.");
-        const std::vector<Tensor> gradients = tape.gradient(results.front(), variables);
+        const std::vector<Tensor> gradients = tape.gradient(results.front(), trainable);
         for (std::size_t v = 0; v < gradients.size(); ++v) {
           has_gradient[v] = gradients[v].defined();
           if (has_gradient[v]) results.push_back(gradients[v]);
@@ -159,6 +114,7 @@ ClosureGraph make_closure_graph(
   const OpRegistry& ops = Runtime::current().ops();
   MutableFunction f(*traced.function());
   passes::inline_calls(f, ops);
+  const VariableValues values(f, ops);
   const std::size_t num_inputs = f.args.size() - traced.captures().size();
   std::vector<Node*> args(f.args.begin(), f.args.begin() + static_cast<std::ptrdiff_t>(num_inputs));
   std::vector<Node*> others;
@@ -166,6 +122,9 @@ ClosureGraph make_closure_graph(
   std::vector<int> read;       // variables, in the order of arguments
   std::vector<int> looked_up;  // those of which only rows are
   std::vector<Output> indices;
+  std::vector<int> changed;
+  ClosureGraph graph;
+  graph.changes.resize(variables.size());
   std::vector<std::size_t> result_of(variables.size(), 0);  // which is the gradient
   for (std::size_t v = 0, r = num_outputs; v < variables.size(); ++v) {
     if (trains && has_gradient[v]) result_of[v] = r++;
@@ -174,19 +133,31 @@ ClosureGraph make_closure_graph(
     Node* handle = f.args[num_inputs + c];
     const int v = find_variable(variables, traced.captures()[c]);
     if (v < 0) {
+      if (resource_of(traced.captures()[c])) values.check_is_only_read(handle);
       others.push_back(handle);
       captures.push_back(traced.captures()[c]);
       continue;
     }
     const auto at = static_cast<std::size_t>(v);
     Output* gradient = result_of[at] > 0 ? &f.results[result_of[at]] : nullptr;
-    const Lookup lookup = find_lookup(f, num_inputs, handle, variables[at], gradient, ops);
+    const Lookup lookup = find_lookup(f, values, num_inputs, handle, variables[at], gradient, ops);
+    read.push_back(v);
     if (lookup.rows) {
       looked_up.push_back(v);
       indices.push_back(lookup.index);
+      args.push_back(lookup.rows);
+      continue;
     }
-    args.push_back(lookup.rows ? lookup.rows : add_value(f, handle, variables[at], ops));
-    read.push_back(v);
+    args.push_back(values.add_argument(variables[at], variables[at].shape()));
+    const ChangeOfVariable change = values.replace(handle, args.back(), variables[at]);
+    if (!change.value.node) continue;
+    if (!trains) {
+      throw InvalidArgumentError(cat("The step changes variable '", variables[at].name(),
+                                     "', which only a train_function may do."));
+    }
+    changed.push_back(v);
+    f.results.push_back(change.value);
+    graph.changes[at].adds = change.adds;
   }
   f.results.insert(f.results.end(), indices.begin(), indices.end());
   f.args = std::move(args);
@@ -203,7 +174,6 @@ ClosureGraph make_closure_graph(
   const io::ExportedGraph exported =
       io::export_graph_def(ConcreteFunction(function, std::move(captures)), options);
 
-  ClosureGraph graph;
   graph.graph_def = exported.bytes;
   graph.inputs.assign(exported.inputs.begin(),
                       exported.inputs.begin() + static_cast<std::ptrdiff_t>(num_inputs));
@@ -217,11 +187,11 @@ ClosureGraph make_closure_graph(
   for (std::size_t v = 0; v < variables.size(); ++v) {
     if (trains && has_gradient[v]) graph.gradients[v] = exported.outputs[next++];
   }
+  for (const int v : changed)
+    graph.changes[static_cast<std::size_t>(v)].tensor = exported.outputs[next++];
   graph.indices.resize(variables.size());
-  for (std::size_t i = 0; i < looked_up.size(); ++i) {
-    graph.indices[static_cast<std::size_t>(looked_up[i])] =
-        exported.outputs[exported.outputs.size() - looked_up.size() + i];
-  }
+  for (const int v : looked_up)
+    graph.indices[static_cast<std::size_t>(v)] = exported.outputs[next++];
   return graph;
 }
 

@@ -245,9 +245,13 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
     bool pushes = false;
     std::size_t r = closure.output.size();
     for (const proto::ClosureParameter& parameter : closure.parameter) {
-      if (parameter.gradient.empty()) continue;
+      const Array gradient = parameter.gradient.empty() ? Array() : results[r++];
+      if (!parameter.change.empty()) {
+        pushes = true;
+        append_change(requests, parameter, results[r++]);
+      }
+      if (!gradient.valid()) continue;
       pushes = true;
-      const Array& gradient = results[r++];
       const auto lookup = lookups_.find(&parameter);
       if (lookup != lookups_.end()) {
         append_rows(requests, parameter, lookup->second, lookup->second.sum(gradient));
@@ -272,6 +276,20 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
                if (stale && !self->closure_->message.drop_stale) return self->pull();
                self->answer(results);
              });
+  }
+
+  // What the step makes of a variable by itself, to the servers that hold it.
+  static void append_change(std::vector<Bytes>& requests, const proto::ClosureParameter& parameter,
+                            const Array& value) {
+    for (const proto::ParameterShard& shard : parameter.shard) {
+      proto::VariableChange head;
+      head.name = shard.name;
+      head.adds = parameter.change_adds;
+      Bytes change = write_message(head);
+      const bool whole = parameter.shard.size() == 1;
+      append_tensor_field(change, 2, whole ? value : value.slice_outer(shard.begin, shard.end));
+      append_bytes_field(requests[static_cast<std::size_t>(shard.server)], 8, std::move(change));
+    }
   }
 
   // The gradients of rows, to the servers that hold them.
@@ -352,6 +370,7 @@ void ClosureService::add(Bytes request, const CallContext& context, const ReplyD
     closure->signature.feeds.push_back(parameter.feed);
     if (!parameter.index.empty()) closure->index_signature.fetches.push_back(parameter.index);
     if (!parameter.gradient.empty()) closure->signature.fetches.push_back(parameter.gradient);
+    if (!parameter.change.empty()) closure->signature.fetches.push_back(parameter.change);
     if (parameter.shard.empty())
       throw InvalidArgumentError(cat("The parameter of ", parameter.feed, " is on no server."));
     for (const proto::ParameterShard& shard : parameter.shard) {

@@ -88,6 +88,12 @@ void Coordinator::dispatch() {
       const MutexLock lock(mutex_);
       if (stopped_ || waiting_.empty()) return;
       const int most = capacity();
+      // More than an update takes would be stale in the end, and decide by chance which come first.
+      if (options_.replicas_to_aggregate > 0 && !options_.has_backups) {
+        int running = 0;
+        for (const Worker& worker : workers_) running += worker.running;
+        if (running >= options_.replicas_to_aggregate + extra_) return;
+      }
       chosen = workers_.size();
       for (std::size_t w = 0; w < workers_.size(); ++w) {
         const Worker& worker = workers_[w];

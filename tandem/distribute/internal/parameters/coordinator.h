@@ -26,6 +26,8 @@ class Coordinator {
   struct Options {
     std::vector<std::pair<std::string, std::shared_ptr<Channel>>> workers = {};  ///< by task
     int replicas_to_aggregate = 0;
+    /// More closures may run than an update takes, for workers that are slower than others.
+    bool has_backups = false;
     std::chrono::milliseconds heartbeat_timeout{10'000};
     std::function<void(const std::string& line)> on_event = {};
   };

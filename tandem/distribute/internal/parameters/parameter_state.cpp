@@ -13,7 +13,7 @@ namespace tandem::distribute {
 namespace {
 
 // A value that keeps nothing of the message it came in.
-Array read_owned(std::string_view bytes) { return read_tensor(bytes, nullptr).clone(); }
+Array read_owned(std::string_view bytes) { return read_tensor(bytes, nullptr); }
 
 void check_gradient(const std::string& name, const Array& gradient, const Array& index,
                     const Array& value) {
@@ -30,24 +30,58 @@ void check_gradient(const std::string& name, const Array& gradient, const Array&
                                  value.shape(), "."));
 }
 
+void check_change(const proto::VariableChange& change, const Array& value, const Array& old) {
+  if (value.shape() != old.shape() || value.dtype() != old.dtype()) {
+    throw InvalidArgumentError(cat("The change of '", change.name, "' is ", value.dtype(),
+                                   value.shape(), ", but the variable is ", old.dtype(),
+                                   old.shape(), "."));
+  }
+  if (change.adds && !can_be_added(value.dtype())) {
+    throw InvalidArgumentError(
+        cat("Servers do not add ", value.dtype(), " values, as asked for '", change.name, "'."));
+  }
+}
+
 }  // namespace
+
+const Parameter& ParameterState::find(const std::string& name) const {
+  const auto found = parameters.find(name);
+  if (found != parameters.end()) return found->second;
+  throw InvalidArgumentError(cat("There is no variable '", name, "'."));
+}
 
 void ParameterState::apply(const Pushes& group) {
   std::map<std::string, std::vector<Gradients>> gradients;
   for (const auto& push : group) {
     for (const proto::Gradient& gradient : push->message.gradient) {
-      const auto parameter = parameters.find(gradient.name);
-      if (parameter == parameters.end())
-        throw InvalidArgumentError(cat("There is no variable '", gradient.name, "'."));
+      const Parameter& parameter = find(gradient.name);
+      if (!has_slots(parameter, optimizer)) {
+        throw InvalidArgumentError(cat("'", gradient.name, "' is state that steps change: it has ",
+                                       "nothing that a gradient is applied with."));
+      }
       Array array = read_tensor(gradient.value, push->request.owner());
       Array index;
       if (!gradient.index.empty()) index = read_tensor(gradient.index, push->request.owner());
-      check_gradient(gradient.name, array, index, parameter->second.value);
+      check_gradient(gradient.name, array, index, parameter.value);
       gradients[gradient.name].push_back({std::move(array), std::move(index)});
+    }
+  }
+  std::map<std::string, std::vector<VariableChange>> changes;
+  for (const auto& push : group) {
+    for (const proto::VariableChange& change : push->message.change) {
+      const Array& value = find(change.name).value;
+      Array array = read_tensor(change.value, push->request.owner());
+      check_change(change, array, value);
+      changes[change.name].push_back({std::move(array), change.adds});
     }
   }
   ++position;
   ++version;
+  for (const auto& [name, values] : changes) {
+    Parameter& parameter = parameters.at(name);
+    apply_changes(parameter, values);
+    parameter.version = version;
+  }
   for (const auto& [name, values] : gradients) {
     Parameter& parameter = parameters.at(name);
     apply_gradients(parameter, values, optimizer, version);

@@ -41,11 +41,14 @@ struct ParameterState {
   std::map<std::string, Applied> applied;  ///< by coordinator
 
   /// Applies pushes as one update, the mean of their gradients. Throws InvalidArgumentError, and
-  /// changes nothing, if a gradient does not fit its variable.
+  /// changes nothing, if a gradient or another change does not fit its variable.
   void apply(const Pushes& group);
   void apply(const proto::TrainingSettings& settings);
   /// Applies a serialized UpdateRecord. A view in it is not looked at.
   void apply_record(const Bytes& record);
+
+  /// Throws InvalidArgumentError if there is none.
+  const Parameter& find(const std::string& name) const;
 
   /// A serialized ParameterSnapshot, which shares the values' memory.
   Bytes snapshot(const proto::ReplicaView& view) const;

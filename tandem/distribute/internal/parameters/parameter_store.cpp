@@ -31,7 +31,8 @@ ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
                                    [this](std::string_view bytes) { replay(bytes); });
   Actions none;
   const MutexLock lock(mutex_);
-  if (found) take_snapshot({}, none);
+  // The log goes on, unless there is more to read again than a snapshot has.
+  if (found && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, none);
 }
 
 ParameterStore::~ParameterStore() = default;
@@ -69,7 +70,7 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
     if (added.value.valid())
       throw InvalidArgumentError(cat("There are two variables '", parameter.name, "'."));
     added.value = read_tensor(parameter.value, nullptr).clone();
-    add_slots(added, *message.optimizer);
+    if (!parameter.state) add_slots(added, *message.optimizer);
   }
   proto::TrainingSettings settings;
   settings.optimizer.make() = *message.optimizer;
@@ -148,13 +149,15 @@ void ParameterStore::pull(Bytes request, const ReplyDone& done) {
   done({}, std::move(reply));
 }
 
-void ParameterStore::check_gradients(const proto::PushRequest& message) const {
-  for (const proto::Gradient& gradient : message.gradient) {
-    if (!state_.parameters.contains(gradient.name)) {
+void ParameterStore::check_names(const proto::PushRequest& message) const {
+  const auto check = [this](const std::string& name) {
+    if (!state_.parameters.contains(name)) {
       throw NotFoundError(
-          cat("The parameter server ", options_.task, " has no variable '", gradient.name, "'."));
+          cat("The parameter server ", options_.task, " has no variable '", name, "'."));
     }
-  }
+  };
+  for (const proto::Gradient& gradient : message.gradient) check(gradient.name);
+  for (const proto::VariableChange& change : message.change) check(change.name);
 }
 
 // Values of another term may be of an update that was lost before it was acknowledged.
@@ -174,7 +177,7 @@ void ParameterStore::push(Bytes request, const ReplyDone& done) {
   {
     const MutexLock lock(mutex_);
     check_serves(message.state_id);
-    check_gradients(message);
+    check_names(message);
     proto::PushResponse response;
     response.duplicate = state_.applied[message.coordinator].contains(message.sequence);
     response.stale = !response.duplicate && is_stale(message);
@@ -286,9 +289,8 @@ void ParameterStore::take_snapshot(CommitQueue::Done done, Actions& actions) {
   if (log_) {
     const std::uint64_t serial =
         queue_.add(state_.position, {}, false, !has_next() || link_.ready).serial;
-    log_->snapshot(
-        [snapshot = state_.snapshot(view_)]() mutable { return std::string(snapshot.flat()); },
-        [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
+    log_->snapshot(state_.snapshot(view_),
+                   [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
   } else if (has_next()) {
     queue_.add(state_.position, {}, true, link_.ready);
   }

@@ -104,7 +104,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
 
   bool serves() const TANDEM_REQUIRES(mutex_);
   void check_serves(const std::string& state_id) const TANDEM_REQUIRES(mutex_);
-  void check_gradients(const proto::PushRequest& message) const TANDEM_REQUIRES(mutex_);
+  void check_names(const proto::PushRequest& message) const TANDEM_REQUIRES(mutex_);
   bool is_stale(const proto::PushRequest& message) const TANDEM_REQUIRES(mutex_);
   /// Applies a group and answers its calls once that is everywhere.
   void apply_group(Pushes group, Actions& actions) TANDEM_REQUIRES(mutex_);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -20,6 +22,17 @@ std::size_t num_slots(const proto::OptimizerSpec& optimizer) {
 // Memory to write a new value of `old` to: its own where nothing else holds it.
 Array target_of(const Array& old) {
   return old.writable_in_place() ? old : Array(old.dtype(), old.shape());
+}
+
+// Integers wrap around, as tensors' do.
+template <class T>
+T wrapping_sum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return a + b;
+  } else {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+  }
 }
 
 template <class T>
@@ -106,12 +119,15 @@ T* own(Array& array) {
   return array.data<T>();
 }
 
-// Rows that have gradients, by an optimizer that leaves the others as they are.
+// The rows of a step come in ascending order, each once.
+bool is_ascending(const Array& index) {
+  const auto rows = index.values<std::int64_t>();
+  return std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) == rows.end();
+}
+
+// The sums of several gradients by row.
 template <class T>
-void update_rows(Parameter& parameter, const std::vector<Gradients>& gradients,
-                 const proto::OptimizerSpec& optimizer) {
-  const std::int64_t size =
-      parameter.value.num_elements() / std::max<std::int64_t>(parameter.value.dim(0), 1);
+Gradients sum_of_rows(const std::vector<Gradients>& gradients, std::int64_t size) {
   std::map<std::int64_t, std::vector<T>> sums;
   for (const Gradients& one : gradients) {
     const T* from = one.value.data<T>();
@@ -121,23 +137,46 @@ void update_rows(Parameter& parameter, const std::vector<Gradients>& gradients,
       for (T& element : sum) element += *from++;
     }
   }
+  const auto count = static_cast<std::int64_t>(sums.size());
+  Gradients sum{Array(gradients.front().value.dtype(), Shape{count, size}),
+                Array(DType::kInt64, Shape{count})};
+  T* values = sum.value.data<T>();
+  auto* rows = sum.index.data<std::int64_t>();
+  for (const auto& [row, elements] : sums) {
+    *rows++ = row;
+    values = std::copy(elements.begin(), elements.end(), values);
+  }
+  return sum;
+}
+
+// Rows that have gradients, by an optimizer that leaves the others as they are.
+template <class T>
+void update_rows(Parameter& parameter, const std::vector<Gradients>& gradients,
+                 const proto::OptimizerSpec& optimizer) {
+  const std::int64_t size =
+      parameter.value.num_elements() / std::max<std::int64_t>(parameter.value.dim(0), 1);
+  const Gradients sum = gradients.size() == 1 && is_ascending(gradients.front().index)
+                            ? gradients.front()
+                            : sum_of_rows<T>(gradients, size);
   const T scale = T(1) / static_cast<T>(gradients.size());
   const T rate = static_cast<T>(optimizer.learning_rate);
   const T epsilon = static_cast<T>(or_default(optimizer.epsilon, 1e-7));
   T* values = own<T>(parameter.value);
   T* squares = optimizer.name == "adagrad" ? own<T>(parameter.slots[0]) : nullptr;
-  for (const auto& [row, sum] : sums) {
-    for (std::int64_t i = 0; i < size; ++i) {
-      const T g = sum[static_cast<std::size_t>(i)] * scale;
-      T& value = values[row * size + i];
-      if (squares) {
-        T& square = squares[row * size + i];
-        square += g * g;
-        value -= rate * g / std::sqrt(square + epsilon);
-      } else {
-        value -= rate * g;
+  const T* from = sum.value.data<T>();
+  for (const std::int64_t row : sum.index.values<std::int64_t>()) {
+    T* value = values + row * size;
+    if (squares) {
+      T* square = squares + row * size;
+      for (std::int64_t i = 0; i < size; ++i) {
+        const T g = from[i] * scale;
+        square[i] += g * g;
+        value[i] -= rate * g / std::sqrt(square[i] + epsilon);
       }
+    } else {
+      for (std::int64_t i = 0; i < size; ++i) value[i] -= rate * (from[i] * scale);
     }
+    from += size;
   }
 }
 
@@ -153,7 +192,66 @@ void apply_as(Parameter& parameter, const std::vector<Gradients>& gradients,
   update<T>(parameter, dense, optimizer, step);
 }
 
+template <class T>
+void add_changes(Parameter& parameter, const std::vector<VariableChange>& changes) {
+  const auto size = static_cast<std::size_t>(parameter.value.num_elements());
+  const T scale = std::is_floating_point_v<T> ? T(1) / static_cast<T>(changes.size()) : T(1);
+  Array value = target_of(parameter.value);
+  const T* from = parameter.value.data<T>();
+  T* to = value.data<T>();
+  for (std::size_t i = 0; i < size; ++i) {
+    T sum = changes.front().value.data<T>()[i];
+    for (std::size_t c = 1; c < changes.size(); ++c)
+      sum = wrapping_sum(sum, changes[c].value.data<T>()[i]);
+    to[i] = wrapping_sum(from[i], static_cast<T>(sum * scale));
+  }
+  parameter.value = std::move(value);
+}
+
+void add_changes_of(DType dtype, Parameter& parameter, const std::vector<VariableChange>& changes) {
+  switch (dtype) {
+    case DType::kFloat: return add_changes<float>(parameter, changes);
+    case DType::kDouble: return add_changes<double>(parameter, changes);
+    case DType::kInt32: return add_changes<std::int32_t>(parameter, changes);
+    case DType::kInt64: return add_changes<std::int64_t>(parameter, changes);
+    case DType::kUint32: return add_changes<std::uint32_t>(parameter, changes);
+    case DType::kUint64: return add_changes<std::uint64_t>(parameter, changes);
+    default: throw InternalError(cat("A server cannot add values of ", dtype, "."));
+  }
+}
+
 }  // namespace
+
+bool can_be_added(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat:
+    case DType::kDouble:
+    case DType::kInt32:
+    case DType::kInt64:
+    case DType::kUint32:
+    case DType::kUint64: return true;
+    default: return false;
+  }
+}
+
+void apply_changes(Parameter& parameter, const std::vector<VariableChange>& changes) {
+  std::vector<VariableChange> added;
+  for (const VariableChange& change : changes) {
+    if (change.adds) {
+      added.push_back(change);
+    } else {
+      parameter.value = change.value.clone();
+      added.clear();
+    }
+  }
+  if (!added.empty()) add_changes_of(parameter.value.dtype(), parameter, added);
+}
+
+bool has_slots(const Parameter& parameter, const proto::OptimizerSpec& optimizer) {
+  const DType dtype = parameter.value.dtype();
+  return (dtype == DType::kFloat || dtype == DType::kDouble) &&
+         parameter.slots.size() == num_slots(optimizer);
+}
 
 void check_optimizer(const proto::OptimizerSpec& optimizer) {
   for (const char* known : {"sgd", "momentum", "adagrad", "adam"}) {

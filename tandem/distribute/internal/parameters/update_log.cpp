@@ -9,6 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/fs/atomic_file.h"
 #include "tandem/fs/crc32c.h"
+#include "tandem/fs/mapped_file.h"
 #include "tandem/fs/record_file.h"
 
 namespace tandem::distribute {
@@ -22,7 +23,8 @@ std::string little_endian(T value) {
 }
 
 // A record as TFRecord files hold it.
-void append_record(fs::WritableFile& file, const Bytes& record) {
+template <class File>
+void append_record(File& file, const Bytes& record) {
   const std::string size = little_endian<std::uint64_t>(record.size());
   file.append(size + little_endian(fs::mask_crc32c(fs::crc32c(size))));
   std::uint32_t crc = 0;
@@ -31,6 +33,24 @@ void append_record(fs::WritableFile& file, const Bytes& record) {
     crc = fs::crc32c(piece.memory, crc);
   }
   file.append(little_endian(fs::mask_crc32c(crc)));
+}
+
+// The record of a file that has one, where it lies: a reader would hold it a second time.
+std::string_view only_record(std::string_view file, const std::string& path) {
+  constexpr std::size_t kHeader = 12, kFooter = 4;
+  const auto damaged = [&] { return DataLossError(cat("The snapshot ", path, " is damaged.")); };
+  const auto number = [&](auto value, std::size_t at) {
+    std::memcpy(&value, file.data() + at, sizeof(value));
+    return value;
+  };
+  if (file.size() < kHeader + kFooter) throw damaged();
+  const std::size_t size = file.size() - kHeader - kFooter;
+  const std::string_view record = file.substr(kHeader, size);
+  if (number(std::uint64_t{}, 0) != size ||
+      number(std::uint32_t{}, 8) != fs::mask_crc32c(fs::crc32c(file.substr(0, 8))) ||
+      number(std::uint32_t{}, kHeader + size) != fs::mask_crc32c(fs::crc32c(record)))
+    throw damaged();
+  return record;
 }
 
 // The numbers N of files "KIND-N".
@@ -77,15 +97,21 @@ bool UpdateLog::recover(const std::function<void(std::string_view)>& snapshot,
                         const std::function<void(std::string_view)>& record) {
   const std::vector<std::int64_t> snapshots = generations(files_, folder_, "snapshot");
   if (snapshots.empty()) return false;
+  {
+    const std::string file = path("snapshot", snapshots.back());
+    const fs::MappedFile state(file);
+    snapshot(only_record(state.bytes(), file));
+  }
   std::string_view bytes;
-  fs::RecordReader state(path("snapshot", snapshots.back()));
-  if (!state.next(bytes)) throw DataLossError(cat("The snapshot ", state.path(), " is empty."));
-  snapshot(bytes);
   for (const std::int64_t generation : generations(files_, folder_, "log")) {
     if (generation < snapshots.back()) continue;
     fs::RecordReader log(path("log", generation));
     try {
-      while (log.next(bytes)) record(bytes);
+      while (log.next(bytes)) {
+        record(bytes);
+        const MutexLock lock(mutex_);
+        bytes_ += bytes.size();
+      }
     } catch (const DataLossError&) {  // it was being written when the process ended
     }
   }
@@ -96,16 +122,16 @@ void UpdateLog::append(Bytes record, Durable durable) {
   {
     const MutexLock lock(mutex_);
     bytes_ += record.size();
-    waiting_.push_back({std::move(record), nullptr, std::move(durable)});
+    waiting_.push_back({std::move(record), false, std::move(durable)});
   }
   changed_.notify_one();
 }
 
-void UpdateLog::snapshot(std::function<std::string()> state, Durable durable) {
+void UpdateLog::snapshot(Bytes state, Durable durable) {
   {
     const MutexLock lock(mutex_);
     bytes_ = 0;
-    waiting_.push_back({{}, std::move(state), std::move(durable)});
+    waiting_.push_back({std::move(state), true, std::move(durable)});
   }
   changed_.notify_one();
 }
@@ -115,15 +141,17 @@ std::uint64_t UpdateLog::bytes_since_snapshot() const {
   return bytes_;
 }
 
-void UpdateLog::write_snapshot(const Item& item) {
+// A log of its own for each process: the last one may end in a record that was cut off.
+void UpdateLog::begin_log() {
   ++generation_;
   log_ = files_.create(path("log", generation_));
+  files_.sync_directory(folder_);
+}
+
+void UpdateLog::write_snapshot(const Bytes& state) {
+  begin_log();
   fs::AtomicFile file(path("snapshot", generation_));
-  const std::string state = item.state();
-  const std::string size = little_endian<std::uint64_t>(state.size());
-  file.append(size + little_endian(fs::mask_crc32c(fs::crc32c(size))));
-  file.append(state);
-  file.append(little_endian(fs::mask_crc32c(fs::crc32c(state))));
+  append_record(file, state);
   file.finish();
   files_.sync_directory(folder_);
   for (const char* kind : {"snapshot", "log"}) {
@@ -150,14 +178,15 @@ void UpdateLog::write_all() {
     try {
       bool written = false;
       for (std::size_t i = 0; i < items.size(); ++i) {
-        if (items[i].state) {
+        if (items[i].is_snapshot) {
           if (written) log_->sync();
           report(i);
           written = false;
-          write_snapshot(items[i]);
+          write_snapshot(items[i].bytes);
           report(i + 1);
         } else {
-          append_record(*log_, items[i].record);
+          if (!log_) begin_log();
+          append_record(*log_, items[i].bytes);
           written = true;
         }
       }

@@ -20,6 +20,7 @@ namespace tandem::distribute {
 ///
 ///     FOLDER/snapshot-3   the state when log-3 began
 ///     FOLDER/log-3        TFRecords, one for each update
+///     FOLDER/log-4        those since the server was started again
 class UpdateLog {
  public:
   /// Called when a record would survive a crash, or with the reason why it might not.
@@ -40,18 +41,19 @@ class UpdateLog {
   void append(Bytes record, Durable durable);
   /// A snapshot of the state after all records that were appended so far; older files are removed
   /// once it is durable.
-  void snapshot(std::function<std::string()> state, Durable durable);
-  /// Bytes of records since the last snapshot was asked for.
+  void snapshot(Bytes state, Durable durable);
+  /// Bytes of records since the last snapshot, those that `recover` has read included.
   std::uint64_t bytes_since_snapshot() const;
 
  private:
   struct Item {
-    Bytes record;
-    std::function<std::string()> state;  // of a snapshot
+    Bytes bytes;
+    bool is_snapshot = false;
     Durable durable;
   };
   void write_all();
-  void write_snapshot(const Item& item);
+  void begin_log();
+  void write_snapshot(const Bytes& state);
   std::string path(const char* kind, std::int64_t generation) const;
 
   const std::string folder_;

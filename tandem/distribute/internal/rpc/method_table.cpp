@@ -1,6 +1,7 @@
 #include "tandem/distribute/internal/rpc/method_table.h"
 
 #include <exception>
+#include <future>
 
 namespace tandem::distribute {
 
@@ -10,6 +11,23 @@ std::exception_ptr Status::error() const {
   } catch (...) {
     return std::current_exception();
   }
+}
+
+std::pair<Status, Bytes> Channel::call_and_wait(const char* method, Bytes request,
+                                                const CallOptions& options) {
+  std::promise<std::pair<Status, Bytes>> answer;
+  call(method, std::move(request), options, [&answer](Status status, Bytes reply) {
+    answer.set_value({std::move(status), std::move(reply)});
+  });
+  return answer.get_future().get();
+}
+
+std::vector<std::string> MethodTable::unary_methods() const {
+  std::vector<std::string> names;
+  for (const auto& [name, method] : methods_) {
+    if (!is_stream(name)) names.push_back(name);
+  }
+  return names;
 }
 
 void MethodTable::call(std::string_view method, Bytes request, const CallContext& context,

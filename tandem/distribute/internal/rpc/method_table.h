@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "tandem/distribute/internal/rpc/rpc.h"
 
@@ -26,6 +27,7 @@ class MethodTable final : public Service {
   }
   void call(std::string_view method, Bytes request, const CallContext& context,
             ReplyDone done) override;
+  std::vector<std::string> unary_methods() const override;
   bool is_stream(std::string_view method) const override {
     return streams_.find(method) != streams_.end();
   }

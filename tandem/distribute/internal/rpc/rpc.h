@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tandem/core/cancellation.h"
 #include "tandem/core/error.h"
@@ -45,6 +47,10 @@ class Channel {
   /// `method` is the full name, "/tensorflow.WorkerService/GetStatus".
   virtual void call(const char* method, Bytes request, const CallOptions& options,
                     ReplyDone done) = 0;
+  /// Calls and waits for the answer; one that can wait for the network itself needs no other thread
+  /// for that.
+  virtual std::pair<Status, Bytes> call_and_wait(const char* method, Bytes request,
+                                                 const CallOptions& options);
 };
 
 /// Makes ways to tasks. Thread-safe.
@@ -70,6 +76,9 @@ class Service {
   /// method is UNIMPLEMENTED.
   virtual void call(std::string_view method, Bytes request, const CallContext& context,
                     ReplyDone done) = 0;
+  /// The methods whose calls are no streams, as far as they are known: transports may be quicker
+  /// for those.
+  virtual std::vector<std::string> unary_methods() const { return {}; }
   /// True if a call of the method is a stream: any number of requests, each of which is called, and
   /// answered, once the one before has been answered. A failure ends the stream.
   virtual bool is_stream([[maybe_unused]] std::string_view method) const { return false; }

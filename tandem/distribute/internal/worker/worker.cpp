@@ -8,6 +8,7 @@
 #include "tandem/graph/step_context.h"
 #include "tandem/runtime/execute/executable.h"
 #include "tandem/runtime/execute/function_executor.h"
+#include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/profiler.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -25,7 +26,9 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
         done_(std::move(done)) {
     within_.id = step_->id;
     within_.cancellation = step_->cancellation.get();
-    within_.rendezvous = step_->rendezvous.get();
+    // A failure aborts it, which other ops of a step that outlives failures must not see. Their
+    // sends and receives are no kernels.
+    if (!step_->outlives_failures) within_.rendezvous = step_->rendezvous.get();
     within_.container = &step_->container;
     within_.collectives = &step_->collectives;
     within_.session = &session_->states();
@@ -37,6 +40,8 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
     try {
       step_->cancellation->check();
       const ThreadContextScope scope(context());
+      recorder_ = StepRecorder::active();  // the profiler's
+      within_.recorder = recorder_.get();
       const Device& device = session_->runtime().default_device();
       FunctionExecutor::check(*function_, args);
       plan_ = FunctionExecutor::prepare(*function_, args, device, &within_);
@@ -103,6 +108,7 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
   Done done_;
   UnfinishedNodes unfinished_;
   StepContext within_;
+  std::shared_ptr<StepRecorder> recorder_;  // null: nothing records
   std::shared_ptr<Executable> plan_;
 };
 

@@ -9,11 +9,11 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/optional_value.h"
 #include "tandem/graph/tensor_list.h"
 #include "tandem/kernels/cpu/elementwise/float16_rows.h"
 #include "tandem/kernels/cpu/fused/fused_program.h"
 #include "tandem/kernels/cpu/ragged/ragged_value.h"
-#include "tandem/kernels/cpu/state/optional.h"
 #include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {

@@ -1,9 +1,8 @@
 // Optionals: OptionalFromValue, OptionalNone, OptionalHasValue, OptionalGetValue.
 
-#include "tandem/kernels/cpu/state/optional.h"
-
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/optional_value.h"
 
 namespace tandem::cpu {
 namespace {

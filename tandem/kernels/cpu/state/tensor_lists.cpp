@@ -4,9 +4,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/optional_value.h"
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
-#include "tandem/kernels/cpu/state/optional.h"
 
 namespace tandem::cpu {
 namespace {

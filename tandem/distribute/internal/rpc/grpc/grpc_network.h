@@ -18,10 +18,16 @@ class GrpcNetwork final : public Network {
   ~GrpcNetwork() override;
   std::shared_ptr<Channel> channel(const std::string& address) override;
 
+  /// Has calls answered by a poller of someone else's, until `use_own_poller`, which returns when
+  /// no more calls begin there. See GrpcServer::lend_poller.
+  void use_poller(GrpcPoller& poller);
+  void use_own_poller();
+
  private:
+  class Calls;
+  class ChannelTo;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
-  const std::shared_ptr<Cancellation> closing_ = std::make_shared<Cancellation>();
-  std::unique_ptr<GrpcPoller> poller_;
+  const std::shared_ptr<Calls> calls_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Channel>> channels_ TANDEM_GUARDED_BY(mutex_);
 };

@@ -10,13 +10,17 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include "tandem/core/error.h"
 #include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/rpc/grpc/buffers.h"
+#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/rpc/grpc/poller.h"
 
 namespace tandem::distribute {
@@ -72,16 +76,130 @@ class OpenCalls {
   std::map<const ServerCall*, std::weak_ptr<ServerCall>> streams_ TANDEM_GUARDED_BY(mutex_);
 };
 
+// The unary methods of a service, by which gRPC reads a call's request before it says that a call
+// has come.
+class UnaryMethods final : public grpc::Service {
+ public:
+  struct Method {
+    std::string name;
+    HandlingTime time;
+  };
+  explicit UnaryMethods(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      methods_.push_back(std::make_unique<Method>());
+      methods_.back()->name = name;
+      auto method = std::make_unique<grpc::internal::RpcServiceMethod>(
+          methods_.back()->name.c_str(), grpc::internal::RpcMethod::NORMAL_RPC, nullptr);
+      AddMethod(method.release());  // the base class's
+      MarkMethodAsync(static_cast<int>(methods_.size()) - 1);
+    }
+  }
+  std::size_t size() const { return methods_.size(); }
+  Method& method(std::size_t index) const { return *methods_[index]; }
+  void request_call(std::size_t index, grpc::ServerContext& context, grpc::ByteBuffer& request,
+                    grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>& writer,
+                    grpc::ServerCompletionQueue& queue, GrpcEvent* arrived) {
+    RequestAsyncUnary(static_cast<int>(index), &context, &request, &writer, &queue, &queue,
+                      arrived);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Method>> methods_;
+};
+
 // What all calls of a server share.
 struct Served {
   Service& service;
+  UnaryMethods& unary;
   grpc::AsyncGenericService& generic;
   grpc::ServerCompletionQueue& queue;
   OpenCalls& open;
+  HandlingTime& bookkeeping;
+  HandlingTime& streams;
 };
 
-// One call, from waiting for it until it is over. One of a stream reads the next request while the
-// answer to the one before is written, and calls the service when that is done.
+// One call of a unary method, from waiting for it until it is over.
+class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
+ public:
+  static void wait_for_one(const Served& served, std::size_t method) {
+    const auto call = std::make_shared<UnaryCall>(served, method);
+    call->self_ = call;
+    served.open.add();
+    call->context_.AsyncNotifyWhenDone(&call->done_);
+    served.unary.request_call(method, call->context_, call->request_, call->writer_, served.queue,
+                              &call->arrived_);
+  }
+
+  UnaryCall(const Served& served, std::size_t method)
+      : served_(served),
+        method_(method),
+        arrived_(served.unary.method(method).time, *this, &UnaryCall::on_arrived),
+        finished_(served.bookkeeping, *this, &UnaryCall::on_finished),
+        done_(served.bookkeeping, *this, &UnaryCall::on_done) {}
+
+ private:
+  struct Event final : GrpcEvent {
+    using Then = void (UnaryCall::*)(bool ok);
+    Event(HandlingTime& time, UnaryCall& of, Then what) : GrpcEvent(time), call(of), then(what) {}
+    void complete(bool ok) override { (call.*then)(ok); }
+    UnaryCall& call;
+    const Then then;
+  };
+
+  void on_arrived(bool ok) {
+    if (!ok) {  // the server ends
+      OpenCalls& open = served_.open;
+      self_.reset();
+      open.remove();
+      return;
+    }
+    // Once the answer is on its way, another thread may be done with the call.
+    const auto self = shared_from_this();
+    wait_for_one(served_, method_);
+    call_.peer = context_.peer();
+    Bytes request = bytes_of(request_);
+    request_.Clear();
+    served_.service.call(
+        served_.unary.method(method_).name, std::move(request), call_,
+        [self](Status status, Bytes reply) { self->finish(std::move(status), reply); });
+  }
+
+  void finish(Status status, const Bytes& reply) {
+    if (replied_.exchange(true)) return;
+    if (status.ok()) {
+      writer_.Finish(buffer_of(reply), grpc::Status::OK, &finished_);
+    } else {
+      writer_.FinishWithError(grpc_status(std::move(status)), &finished_);
+    }
+  }
+
+  void on_finished(bool) { end_event(); }
+  void on_done(bool) {
+    if (context_.IsCancelled()) call_.cancellation->cancel();
+    end_event();
+  }
+  void end_event() {
+    if (open_events_.fetch_sub(1) != 1) return;
+    OpenCalls& open = served_.open;
+    self_.reset();
+    open.remove();
+  }
+
+  const Served& served_;
+  const std::size_t method_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
+  grpc::ByteBuffer request_;
+  CallContext call_;
+  std::atomic<bool> replied_{false};
+  std::atomic<int> open_events_{2};  // finished_ and done_
+  std::shared_ptr<UnaryCall> self_;  // as long as gRPC has events of it
+  Event arrived_, finished_, done_;
+};
+
+// A stream, or a call of an unknown method, from waiting for it until it is over. A stream
+// reads the next request while the answer to the one before is written, and calls the service when
+// that is done.
 class ServerCall final : public std::enable_shared_from_this<ServerCall> {
  public:
   static void wait_for_one(const Served& served) {
@@ -103,7 +221,7 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
  private:
   struct Event final : GrpcEvent {
     using Then = void (ServerCall::*)(bool ok);
-    Event(ServerCall& of, Then what) : call(of), then(what) {}
+    Event(HandlingTime& time, ServerCall& of, Then what) : GrpcEvent(time), call(of), then(what) {}
     void complete(bool ok) override { (call.*then)(ok); }
     ServerCall& call;
     const Then then;
@@ -205,11 +323,11 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
   std::atomic<bool> replied_{false};
   std::atomic<int> open_events_{2};   // finished_ and done_
   std::shared_ptr<ServerCall> self_;  // as long as gRPC has events of it
-  Event arrived_{*this, &ServerCall::on_arrived};
-  Event read_{*this, &ServerCall::on_read};
-  Event written_{*this, &ServerCall::on_written};
-  Event finished_{*this, &ServerCall::on_finished};
-  Event done_{*this, &ServerCall::on_done};
+  Event arrived_{served_.bookkeeping, *this, &ServerCall::on_arrived};
+  Event read_{served_.streams, *this, &ServerCall::on_read};
+  Event written_{served_.streams, *this, &ServerCall::on_written};
+  Event finished_{served_.bookkeeping, *this, &ServerCall::on_finished};
+  Event done_{served_.bookkeeping, *this, &ServerCall::on_done};
 };
 
 void OpenCalls::end_streams() {
@@ -228,7 +346,8 @@ void OpenCalls::end_streams() {
 
 class GrpcServer::Impl {
  public:
-  Impl(Service& service, const std::string& address, const TlsFiles& files) {
+  Impl(Service& service, const std::string& address, const TlsFiles& files)
+      : unary_(service.unary_methods()) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     builder.SetMaxReceiveMessageSize(-1);
@@ -236,6 +355,7 @@ class GrpcServer::Impl {
     // Two servers on one port would share its calls.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddListeningPort(address, server_credentials(files), &port_);
+    builder.RegisterService(&unary_);
     builder.RegisterAsyncGenericService(&generic_);
     std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
     grpc::ServerCompletionQueue& calls = *queue;
@@ -248,31 +368,41 @@ class GrpcServer::Impl {
       throw UnavailableError(cat("The server cannot listen on ", address,
                                  ". Is the port in use, or the address one of another machine?"));
     }
-    served_.emplace(Served{service, generic_, calls, open_});
+    served_.emplace(Served{service, unary_, generic_, calls, open_, bookkeeping_, streams_});
     poller_.emplace(std::move(queue));
-    for (int i = 0; i < kWaitingCalls; ++i) ServerCall::wait_for_one(*served_);
+    for (int i = 0; i < kWaitingStreams; ++i) ServerCall::wait_for_one(*served_);
+    for (std::size_t m = 0; m < unary_.size(); ++m) UnaryCall::wait_for_one(*served_, m);
   }
   ~Impl() { drain(std::chrono::milliseconds(0)); }
 
   int port() const { return port_; }
+
+  void lend_poller(GrpcNetwork& network) {
+    lent_to_ = &network;
+    network.use_poller(*poller_);
+  }
 
   void drain(std::chrono::milliseconds patience) {
     if (drained_.exchange(true)) return;
     open_.end_streams();
     server_->Shutdown(std::chrono::system_clock::now() + patience);
     open_.wait_for_none();  // they need the queue
+    if (lent_to_) lent_to_->use_own_poller();
     poller_.reset();
   }
 
  private:
-  static constexpr int kWaitingCalls = 16;
+  static constexpr int kWaitingStreams = 4;
 
+  HandlingTime bookkeeping_, streams_;
+  UnaryMethods unary_;
   grpc::AsyncGenericService generic_;
   OpenCalls open_;
   std::optional<Served> served_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
   std::optional<GrpcPoller> poller_;
+  GrpcNetwork* lent_to_ = nullptr;
   std::atomic<bool> drained_{false};
 };
 
@@ -280,6 +410,7 @@ GrpcServer::GrpcServer(Service& service, const std::string& address, const TlsFi
     : impl_(std::make_unique<Impl>(service, address, files)) {}
 GrpcServer::~GrpcServer() = default;
 int GrpcServer::port() const { return impl_->port(); }
+void GrpcServer::lend_poller(GrpcNetwork& network) { impl_->lend_poller(network); }
 void GrpcServer::drain(std::chrono::milliseconds patience) { impl_->drain(patience); }
 
 }  // namespace tandem::distribute

@@ -9,6 +9,8 @@
 
 namespace tandem::distribute {
 
+class GrpcNetwork;
+
 /// Serves a Service by gRPC, and gRPC's health service.
 class GrpcServer {
  public:
@@ -18,6 +20,9 @@ class GrpcServer {
   /// Ends calls in progress.
   ~GrpcServer();
 
+  /// Has the network's calls answered by the threads that wait for this server's: a thread that
+  /// calls another task has no other one woken by the answer. The network must outlive this.
+  void lend_poller(GrpcNetwork& network);
   /// The port that it listens on; 0 for a socket of a path.
   int port() const;
   /// Takes no more calls, and waits for those in progress; after `patience` they are cancelled.

@@ -7,7 +7,7 @@
 #include "tandem/core/array.h"
 #include "tandem/core/variant.h"
 
-namespace tandem::cpu {
+namespace tandem {
 
 /// What the Optional ops pass around as a variant: some values, or none.
 class OptionalValue final : public VariantValue {
@@ -26,4 +26,4 @@ class OptionalValue final : public VariantValue {
   std::vector<Array> components_;
 };
 
-}  // namespace tandem::cpu
+}  // namespace tandem
