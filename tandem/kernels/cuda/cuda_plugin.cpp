@@ -7,6 +7,7 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/nvrtc.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
 #include "tandem/kernels/cuda/kernel_table.h"
@@ -147,7 +148,7 @@ void event_destroy(TandemEvent* event) { delete event; }
 
 // What NvidiaLibrary::report says of each.
 const char* libraries() {
-  static NeverDestroyed<std::string> lines([] { return std::string(); });
+  static NeverDestroyed<std::string> lines([] { return Nvrtc::get().library().report() + '\n'; });
   return lines->c_str();
 }
 

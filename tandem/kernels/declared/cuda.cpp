@@ -2,7 +2,10 @@
 // declared from the list that libtandem_cuda.so is compiled from. Its own kernels go first where it
 // is loaded.
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
+#include <string_view>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
@@ -27,24 +30,38 @@ void refuse(KernelContext& context) {
                              "why there are no GPUs."));
 }
 
+constexpr const char* kFusible[] = {
+#define TANDEM_CUDA_FUSIBLE(OP, FUNCTION, ELEMENTS) OP,
+#include "tandem/kernels/cuda/elementwise/fusible.inc"
+#undef TANDEM_CUDA_FUSIBLE
+};
+
+constexpr bool is_fusible(std::string_view op) {
+  return std::find(std::begin(kFusible), std::end(kFusible), op) != std::end(kFusible);
+}
+
 constexpr KernelDecl declared(const char* op, TypeConstraint first, TypeConstraint second = {}) {
   return {.op = op,
           .name = "declared",
           .kernel_class = "cuda",
           .types = {first, second},
           .priority = -1,
-          .run = refuse};
+          .run = refuse,
+          .declared = true,
+          .fuses_any_size = is_fusible(op)};
 }
 
 #define TANDEM_CUDA_KERNEL(OP, ATTR, TYPES, FUNCTION) \
   declared(OP, ATTR ? TypeConstraint{ATTR, set_of(k##TYPES)} : TypeConstraint{}),
 #define TANDEM_CUDA_KERNEL_OF_TWO(OP, ATTR, TYPES, SECOND_ATTR, SECOND_TYPES, FUNCTION) \
   declared(OP, {ATTR, set_of(k##TYPES)}, {SECOND_ATTR, set_of(k##SECOND_TYPES)}),
+#define TANDEM_CUDA_GENERATED_KERNEL TANDEM_CUDA_KERNEL
 constexpr KernelDecl kDeclared[] = {
 #include "tandem/kernels/cuda/kernels.inc"
 };
 #undef TANDEM_CUDA_KERNEL
 #undef TANDEM_CUDA_KERNEL_OF_TWO
+#undef TANDEM_CUDA_GENERATED_KERNEL
 
 const bool kRegistered = [] {
   static auto* const all = new std::deque<KernelRegistration>;  // each chains itself into a list

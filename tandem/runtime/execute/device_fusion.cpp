@@ -76,6 +76,15 @@ bool DeviceFusion::accepts(std::span<Node* const> fused, std::span<const Node* c
   return true;
 }
 
+FusionTarget::Elementwise DeviceFusion::elementwise(const Node& node) const {
+  if (any_kernel_ || is_everywhere(node)) return Elementwise::kLarge;
+  const auto device = static_cast<std::size_t>(placement_.device(node));
+  const std::string& kernel_class = placement_.devices.devices[device].kernel_class;
+  const std::optional<bool> fuses = kernels_.fuses(node.op(), kernel_class, node.attrs());
+  if (!fuses) return Elementwise::kLarge;
+  return *fuses ? Elementwise::kAnySize : Elementwise::kNo;
+}
+
 void DeviceFusion::keep_apart(const Node& node, const Node& reader, const std::string& why) {
   if (!together(node, reader)) return;
   const auto known = parts_.find(node.id());

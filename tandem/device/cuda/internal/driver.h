@@ -40,6 +40,8 @@ namespace tandem::cuda {
   X(cuStreamDestroy)                \
   X(cuStreamSynchronize)            \
   X(cuStreamWaitEvent)              \
+  X(cuModuleLoadData)               \
+  X(cuModuleGetFunction)            \
   X(cuLaunchKernel)                 \
   X(cuGraphCreate)                  \
   X(cuGraphDestroy)                 \

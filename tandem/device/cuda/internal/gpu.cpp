@@ -22,6 +22,11 @@ int Gpu::attribute(CUdevice_attribute which) const {
   return driver().p_cuDeviceGetAttribute(&value, which, device_) == CUDA_SUCCESS ? value : 0;
 }
 
+int Gpu::compute_capability() const {
+  return 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
 void Gpu::describe(TandemDeviceProperties* p) const {
   const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);

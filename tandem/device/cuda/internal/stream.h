@@ -63,6 +63,7 @@ class StreamState {
 
   /// The stream that the calling thread launches into; throws Failure outside of kernels.
   static StreamState& current();
+  Gpu& gpu() { return gpu_; }
   /// The commands of the running piece of work, to add to.
   CommandList& commands() { return commands_; }
   /// To be called after adding to `commands`: issues them if they need not be kept.
