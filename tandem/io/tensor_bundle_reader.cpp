@@ -167,7 +167,7 @@ struct TensorBundleReader::State {
     }
   }
 
-  const Shard& shard(const proto::BundleEntryProto& entry) {
+  const Shard& shard(const proto::BundleEntryProto& entry, const std::string& name) {
     const int id = entry.shard_id;
     const std::lock_guard lock(mutex);
     const auto found = shards.find(id);
@@ -178,7 +178,13 @@ struct TensorBundleReader::State {
     }
     const std::string path = data_path(prefix, id, index.num_shards);
     fs::FileSystem& files = fs::file_system_of(path);
-    Shard shard{files.open(path)};
+    Shard shard;
+    try {
+      shard.file = files.open(path);
+    } catch (const NotFoundError& error) {
+      throw NotFoundError(cat(error.what(), " It is the shard of checkpoint ", prefix,
+                              " that holds tensor '", name, "'."));
+    }
     const std::optional<std::uint64_t> known = shard.file->known_size();
     shard.size = known ? *known : files.stat(path).size;
     return shards.emplace(id, std::move(shard)).first->second;
@@ -236,7 +242,7 @@ struct TensorBundleReader::State {
       throw UnimplementedError(cat("Tensor '", name, "' of checkpoint ", prefix,
                                    ": values of dtype ", dtype, " can't be read."));
     }
-    const Shard& from = shard(entry);
+    const Shard& from = shard(entry, name);
     const auto offset = static_cast<std::uint64_t>(entry.offset);
     const auto size = static_cast<std::uint64_t>(entry.size);
     if (entry.offset < 0 || entry.size < 0 || offset > from.size || size > from.size - offset)
@@ -321,7 +327,7 @@ struct TensorBundleReader::State {
       const proto::BundleEntryProto& stored_part = entry(slice_key(name, part), name);
       if (std::find(counted.begin(), counted.end(), stored_part.shard_id) == counted.end()) {
         counted.push_back(stored_part.shard_id);
-        files += shard(stored_part).size;
+        files += shard(stored_part, name).size;
       }
       stored += static_cast<std::uint64_t>(std::max<std::int64_t>(stored_part.size, 0));
       if (stored > files || found > count) {

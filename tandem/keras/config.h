@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,6 +42,7 @@ class TANDEM_EXPORT Config {
 
  private:
   std::vector<std::pair<std::string, ConfigValue>> entries_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // in entries_, by name
 };
 
 struct ConfigList {

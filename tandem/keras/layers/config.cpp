@@ -1,17 +1,11 @@
 #include "tandem/keras/config.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "tandem/core/error.h"
 
 namespace tandem::keras {
 namespace {
-
-auto find(const std::vector<std::pair<std::string, ConfigValue>>& entries, std::string_view name) {
-  return std::find_if(entries.begin(), entries.end(),
-                      [&](const auto& e) { return e.first == name; });
-}
 
 struct Printer {
   std::ostream& out;
@@ -41,26 +35,25 @@ struct Printer {
 }  // namespace
 
 Config& Config::set(std::string name, ConfigValue value) {
-  const auto found = keras::find(entries_, name);
-  if (found == entries_.end()) {
+  const auto [place, is_new] = places_.try_emplace(name, entries_.size());
+  if (is_new) {
     entries_.emplace_back(std::move(name), std::move(value));
   } else {
-    entries_[static_cast<std::size_t>(found - entries_.begin())].second = std::move(value);
+    entries_[place->second].second = std::move(value);
   }
   return *this;
 }
 
 const ConfigValue& Config::at(std::string_view name) const {
-  const auto found = keras::find(entries_, name);
-  if (found == entries_.end()) {
+  const ConfigValue* found = find(name);
+  if (found == nullptr)
     throw NotFoundError(cat("There is no argument '", name, "' among ", to_string(), "."));
-  }
-  return found->second;
+  return *found;
 }
 
 const ConfigValue* Config::find(std::string_view name) const {
-  const auto found = keras::find(entries_, name);
-  return found == entries_.end() ? nullptr : &found->second;
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : &entries_[found->second].second;
 }
 
 bool Config::contains(std::string_view name) const { return find(name) != nullptr; }

@@ -6,6 +6,28 @@
 
 namespace tandem::distribute {
 
+void FailureReplies::begin_call() {
+  const MutexLock lock(mutex_);
+  ++calls_;
+}
+
+void FailureReplies::end_call() {
+  std::vector<std::function<void()>> ready;
+  {
+    const MutexLock lock(mutex_);
+    if (--calls_ == 0) ready = std::move(kept_);
+  }
+  for (const auto& reply : ready) reply();
+}
+
+void FailureReplies::send(std::function<void()> reply) {
+  {
+    const MutexLock lock(mutex_);
+    if (calls_ > 0) return kept_.push_back(std::move(reply));
+  }
+  reply();
+}
+
 StepTable::Entry& StepTable::entry(std::int64_t id) {
   Entry& entry = steps_[id];
   if (!entry.step) entry.step = std::make_shared<WorkerStep>(id, task_, peers_);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,24 @@
 
 namespace tandem::distribute {
 
+/// Orders what a task says of a step that fails: the answers to its own RunGraph calls leave before
+/// the RecvTensor answers that pass the failure on. Else a peer that waits for a value could report
+/// the failure first, and the master would take it to have begun there. Thread-safe.
+class FailureReplies {
+ public:
+  /// A RunGraph call of the step begins here; each is paired with an end_call() after its answer.
+  void begin_call();
+  /// Sends what was kept once no call is left.
+  void end_call();
+  /// Runs `reply` now, or keeps it while RunGraph calls are unanswered.
+  void send(std::function<void()> reply);
+
+ private:
+  Mutex mutex_;
+  int calls_ TANDEM_GUARDED_BY(mutex_) = 0;
+  std::vector<std::function<void()>> kept_ TANDEM_GUARDED_BY(mutex_);
+};
+
 /// What the parts of one step that run in this task share. It ends with the last of them, and with
 /// the calls that ask for its values.
 struct WorkerStep {
@@ -26,6 +45,7 @@ struct WorkerStep {
   const Ref<WorkerRendezvous> rendezvous;
   StepContainer container;
   LocalCollectives collectives;
+  FailureReplies failure_replies;
   /// Set before it runs anything. An eager context's step has all of its ops, of which some may
   /// fail.
   bool outlives_failures = false;

@@ -195,6 +195,7 @@ void WorkerService::run_graph(Bytes request, const CallContext& context, ReplyDo
       if (status.ok()) body.append(write_message(reply));
       const ReplyDone answer = std::move(done);
       answer(std::move(status), std::move(body));
+      if (step) step->failure_replies.end_call();
     }
   };
   const auto call = std::make_shared<Call>();
@@ -211,6 +212,7 @@ void WorkerService::run_graph(Bytes request, const CallContext& context, ReplyDo
     const FunctionRef function = owner->find_graph(message.graph_handle);
     if (!function) throw AbortedError(cat("Graph handle is not found: ", message.graph_handle));
     call->step = worker_.steps().find_or_create(message.step_id);
+    call->step->failure_replies.begin_call();
     LocalRendezvous& rendezvous = call->step->rendezvous->local();
     for (const proto::NamedTensor& value : message.send) {
       const RendezvousKey key = RendezvousKey::parse(value.name);
@@ -336,6 +338,7 @@ void WorkerService::recv_tensor(Bytes request, const CallContext& context, Reply
       // The context's cancellation has to stay until then.
       [this, step, cancellation = context.cancellation, done = std::move(done)](
           const std::exception_ptr& error, const Array& value, bool is_dead) {
+        worker_.steps().end_receive(step->id);
         Status status;
         Bytes reply;
         try {
@@ -347,11 +350,11 @@ void WorkerService::recv_tensor(Bytes request, const CallContext& context, Reply
           append_tensor_field(reply, 1, is_dead ? Array(DType::kFloat, Shape{0}) : value);
         } catch (...) {
           status = status_of_current();
-          if (status.details.empty())
-            status.details = details_with(status.code, status.message, kDerived);
         }
-        worker_.steps().end_receive(step->id);
-        done(std::move(status), std::move(reply));
+        if (status.ok()) return done({}, std::move(reply));
+        if (status.details.empty())
+          status.details = details_with(status.code, status.message, kDerived);
+        step->failure_replies.send([done, status = std::move(status)] { done(status, {}); });
       });
 }
 
