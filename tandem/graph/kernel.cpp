@@ -9,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/kernel_class.h"
+#include "tandem/graph/foreign_kernels.h"
 
 namespace tandem {
 namespace {
@@ -82,8 +83,7 @@ struct KernelRegistry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, std::vector<const KernelDecl*>, std::less<>> by_op;
   std::map<std::string, std::unique_ptr<KernelList>> lists;  // by op|class|types
-  std::set<std::string, std::less<>> with_own;     // classes whose kernels are not only declared
-  std::set<std::string, std::less<>> with_fusing;  // classes of which a kernel `fuses_any_size`
+  std::set<std::string, std::less<>> with_own;  // classes whose kernels are not only declared
   std::atomic<const KernelRegistration*> seen{nullptr};
 };
 
@@ -96,8 +96,7 @@ void KernelRegistry::refresh() const {
   for (const KernelRegistration* r = newest; r != state_->seen; r = r->next()) {
     const KernelDecl& kernel = r->decl();
     state_->by_op[kernel.op].push_back(&kernel);
-    if (!kernel.declared) state_->with_own.insert(kernel.kernel_class);
-    if (kernel.fuses_any_size) state_->with_fusing.insert(kernel.kernel_class);
+    if (kernel.priority != kDeclaredPriority) state_->with_own.insert(kernel.kernel_class);
   }
   state_->seen = newest;
 }
@@ -119,7 +118,8 @@ const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_
   auto list = std::make_unique<KernelList>();
   for (const KernelDecl* k : state_->by_op[op.name]) {
     if (!serves(k->kernel_class, kernel_class) || !fits(*k, attrs)) continue;
-    if (!k->declared || !state_->with_own.contains(k->kernel_class)) list->candidates.push_back(k);
+    if (k->priority != kDeclaredPriority || !state_->with_own.contains(k->kernel_class))
+      list->candidates.push_back(k);
   }
   if (list->candidates.empty()) return nullptr;
   // Those of the class itself first, whatever the others' priorities.
@@ -161,17 +161,6 @@ const KernelList& KernelRegistry::get(const OpDef& op, std::string_view kernel_c
       cat("Op ", op.name, " has no ", kernel_class, " kernel for ",
           wanted.empty() ? "this case" : wanted, ". ",
           have.empty() ? "There is none at all." : "There are kernels for: " + have + "."));
-}
-
-std::optional<bool> KernelRegistry::fuses(const OpDef& op, std::string_view kernel_class,
-                                          const AttrMap& attrs) const {
-  std::shared_lock lock(state_->mutex);
-  if (!state_->with_fusing.contains(kernel_class)) return std::nullopt;
-  const auto it = state_->by_op.find(op.name);
-  return it != state_->by_op.end() &&
-         std::any_of(it->second.begin(), it->second.end(), [&](const KernelDecl* k) {
-           return k->fuses_any_size && k->kernel_class == kernel_class && fits(*k, attrs);
-         });
 }
 
 std::vector<const KernelDecl*> KernelRegistry::all(std::string_view op) const {

@@ -4,7 +4,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,11 +54,6 @@ struct KernelDecl {
   KernelAccepts accepts = nullptr;
   /// For elementwise kernels of one or two inputs (or more, from the left) without a parameter.
   ElementLoops (*float_loops)() = nullptr;
-  /// Says only which kernels a class has. Without effect once the class' own are there.
-  bool declared = false;
-  /// For elementwise kernels: fused ops of the class can do what this one does, and with values of
-  /// any size gain by it, as each launch costs time.
-  bool fuses_any_size = false;
 };
 
 /// Runs a kernel of the synchronous form and checks its outputs.
@@ -113,10 +107,6 @@ class TANDEM_EXPORT KernelRegistry {
   /// kernels.
   const KernelList& get(const OpDef& op, std::string_view kernel_class, const AttrMap& attrs) const;
   std::vector<const KernelDecl*> all(std::string_view op) const;
-  /// Whether fused ops of the class can do what the op does (`fuses_any_size`). Nothing where no
-  /// kernel of the class says so: its fused ops then take in what those of the CPU do.
-  std::optional<bool> fuses(const OpDef& op, std::string_view kernel_class,
-                            const AttrMap& attrs) const;
 
  private:
   struct State;

@@ -2,12 +2,10 @@
 // declared from the list that libtandem_cuda.so is compiled from. Its own kernels go first where it
 // is loaded.
 
-#include <algorithm>
 #include <deque>
-#include <iterator>
-#include <string_view>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/foreign_kernels.h"
 #include "tandem/graph/kernel.h"
 
 namespace tandem {
@@ -30,25 +28,13 @@ void refuse(KernelContext& context) {
                              "why there are no GPUs."));
 }
 
-constexpr const char* kFusible[] = {
-#define TANDEM_CUDA_FUSIBLE(OP, FUNCTION, ELEMENTS) OP,
-#include "tandem/kernels/cuda/elementwise/fusible.inc"
-#undef TANDEM_CUDA_FUSIBLE
-};
-
-constexpr bool is_fusible(std::string_view op) {
-  return std::find(std::begin(kFusible), std::end(kFusible), op) != std::end(kFusible);
-}
-
 constexpr KernelDecl declared(const char* op, TypeConstraint first, TypeConstraint second = {}) {
   return {.op = op,
           .name = "declared",
           .kernel_class = "cuda",
           .types = {first, second},
-          .priority = -1,
-          .run = refuse,
-          .declared = true,
-          .fuses_any_size = is_fusible(op)};
+          .priority = kDeclaredPriority,
+          .run = refuse};
 }
 
 #define TANDEM_CUDA_KERNEL(OP, ATTR, TYPES, FUNCTION) \
@@ -62,6 +48,12 @@ constexpr KernelDecl kDeclared[] = {
 #undef TANDEM_CUDA_KERNEL
 #undef TANDEM_CUDA_KERNEL_OF_TWO
 #undef TANDEM_CUDA_GENERATED_KERNEL
+
+const FusesRegistration kFusible[] = {
+#define TANDEM_CUDA_FUSIBLE(OP, FUNCTION, ELEMENTS) {OP, "cuda"},
+#include "tandem/kernels/cuda/elementwise/fusible.inc"
+#undef TANDEM_CUDA_FUSIBLE
+};
 
 const bool kRegistered = [] {
   static auto* const all = new std::deque<KernelRegistration>;  // each chains itself into a list
