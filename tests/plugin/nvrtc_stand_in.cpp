@@ -32,8 +32,9 @@ constexpr int kSuccess = 0, kCompilationFailed = 6, kNoCompiler = 11;
 // The shared objects are linked with one build's kernels.
 constexpr const char* kKernels = TANDEM_CUDA_ON_HOST_LIBRARY;
 
+// What kernels have of the same name, such as the type of their numbers, must not be shared.
 std::string compiler() {
-  return TANDEM_HOST_COMPILER " -std=c++20 -O1 -fPIC -shared " TANDEM_HOST_FLAGS
+  return TANDEM_HOST_COMPILER " -std=c++20 -O1 -fPIC -shared -fvisibility=hidden " TANDEM_HOST_FLAGS
                               " -DTANDEM_CUDA_ON_HOST -I" TANDEM_SOURCE_FOLDER;
 }
 

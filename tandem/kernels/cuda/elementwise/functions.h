@@ -292,9 +292,10 @@ TANDEM_BINARY(SeluGrad, b < T(0) ? a * (b + T(1.0507009873554804934193349852946)
                                  : a * T(1.0507009873554804934193349852946))
 TANDEM_BINARY(SigmoidGrad, b* a*(T(1) - a))
 TANDEM_BINARY(TanhGrad, b*(T(1) - a * a))
-TANDEM_BINARY(SqrtGrad, b* T(0.5) / a)
-TANDEM_BINARY(RsqrtGrad, T(-0.5) * b * a * a * a)
-TANDEM_BINARY(ReciprocalGrad, -b* a* a)
+// A gradient of 0 stays 0, whatever it is multiplied by.
+TANDEM_BINARY(SqrtGrad, b == T(0) ? b : b * T(0.5) / a)
+TANDEM_BINARY(RsqrtGrad, b == T(0) ? b : T(-0.5) * b * a * a * a)
+TANDEM_BINARY(ReciprocalGrad, b == T(0) ? b : -b * a * a)
 TANDEM_BINARY(SoftplusGrad, a / (T(1) + std::exp(-b)))
 TANDEM_BINARY(SoftsignGrad, a / ((T(1) + std::fabs(b)) * (T(1) + std::fabs(b))))
 
