@@ -38,6 +38,7 @@
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/session.h"
 #include "tandem/runtime/tensor.h"
+#include "tandem/runtime/tensor_float_32.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
 #include "tandem/saved_model/saved_model.h"

@@ -13,6 +13,7 @@
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
 #include "tandem/core/machine.h"
+#include "tandem/device/library_report.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/config/environment_names.h"
 #include "tandem/runtime/device_inventory.h"
@@ -143,6 +144,24 @@ nlohmann::ordered_json speed_json(const Entry& entry, const DeviceProperties& p)
   return json;
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// What the devices' libraries are, once for all devices of a backend.
+std::vector<std::string> library_lines(const Runtime& runtime) {
+  std::vector<std::string> all;
+  for (const Entry& entry : runtime.inventory().devices()) {
+    for (const std::string& line : lines_of(libraries_of(*entry.backend))) {
+      if (std::find(all.begin(), all.end(), line) == all.end()) all.push_back(line);
+    }
+  }
+  return all;
+}
+
 void print_json(const Runtime& runtime) {
   const DeviceConfig& config = runtime.device_config();
   auto list = nlohmann::ordered_json::array();
@@ -175,6 +194,7 @@ void print_json(const Runtime& runtime) {
                     {"visible", DeviceInventory::visible(config, entry)},
                     {"speed", speed_json(entry, properties)},
                     {"details", properties.details},
+                    {"libraries", lines_of(libraries_of(*entry.backend))},
                     {"settings",
                      {{"visible", {{"from", config.origin("visible")}}},
                       {"device", {{"from", origin_of(config, entry)}}}}}});
@@ -290,6 +310,7 @@ void print_lines(const Runtime& runtime) {
   }
   std::cout << '\n';
   for (const std::string& note : runtime.inventory().notes()) std::cout << note << '\n';
+  for (const std::string& line : library_lines(runtime)) std::cout << line << '\n';
 }
 
 }  // namespace

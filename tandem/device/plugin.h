@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 4
+#define TANDEM_PLUGIN_VERSION_MINOR 5
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -250,6 +250,12 @@ typedef struct TandemHostApi {
   void (*kernel_attr_string_list)(TandemKernelContext* context, const char* name, size_t index,
                                   const char** value, size_t* length, size_t* count,
                                   TandemStatus* status);
+  /* Since 1.5. Device memory for what the kernel launches, of its device's own and within its
+   * limit. When the kernel has returned it goes back in the stream's order. */
+  void* (*kernel_allocate_temporary)(TandemKernelContext* context, uint64_t bytes,
+                                     TandemStatus* status);
+  /* 1 if products of floats may be computed in TensorFloat-32. */
+  int32_t (*kernel_tensor_float_32)(TandemKernelContext* context);
 } TandemHostApi;
 
 /* ---- What the plugin offers to Tandem ---- */
@@ -317,6 +323,10 @@ typedef struct TandemPluginApi {
   void (*stream_add_copy)(TandemStream* stream, const TandemCopy* copy, TandemStatus* status);
   /* Returns when what the piece has launched so far is over on the device: memory is short. */
   void (*stream_settle)(TandemStream* stream, TandemStatus* status);
+
+  /* optional, since 1.5. Lines for people on the libraries that kernels use: which they are, and
+   * what is done without those that are missing. Valid as long as the process. */
+  const char* (*libraries)(void);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

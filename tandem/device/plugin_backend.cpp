@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/device/library_report.h"
 #include "tandem/device/plugin/internal/library.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
 
@@ -45,7 +46,7 @@ void check_properties(const PluginLibrary& library, const std::string& device,
   }
 }
 
-class PluginBackend final : public Backend {
+class PluginBackend final : public Backend, public LibraryReport {
  public:
   explicit PluginBackend(const PluginLibrary& library) : library_(library) {
     const int count = library_.api.device_count();
@@ -80,6 +81,12 @@ class PluginBackend final : public Backend {
                                      physical.name, ", which has ", known.memory_bytes, '.'));
     }
     return PluginDevice::make(library_, index, known, options, std::move(spec));
+  }
+
+  // Plug-ins of versions before 1.5 end before it, and the rest of the table is null.
+  std::string libraries() const override {
+    const char* const lines = library_.api.libraries ? library_.api.libraries() : nullptr;
+    return lines ? lines : "";
   }
 
   std::string unavailable() const override {

@@ -55,6 +55,8 @@ class Fuser {
   bool taken(const Node* node) const { return index(node) >= taken_.size() || taken_[index(node)]; }
 
   bool large(const Node& node) {
+    using Elementwise = FusionTarget::Elementwise;
+    if (f_.target && f_.target->elementwise(node) == Elementwise::kAnySize) return true;
     return sizes_ ? sizes_->is_large(node) : is_large(node.output_shape(0));
   }
 
@@ -62,7 +64,11 @@ class Fuser {
     return f_.target ? f_.target->together(a, b) : a.requested_device() == b.requested_device();
   }
 
-  bool fusible(const Node& node) { return is_fusible(node, evaluator_); }
+  bool fusible(const Node& node) {
+    using Elementwise = FusionTarget::Elementwise;
+    return is_fusible(node, evaluator_) &&
+           (!f_.target || f_.target->elementwise(node) != Elementwise::kNo);
+  }
 
   // A bfloat16 value as float. Reading the short one and widening it on the way is cheaper than
   // reading what somebody has widened, so everybody does it for himself.

@@ -19,6 +19,10 @@ class TANDEM_EXPORT FusionTarget {
   /// (each after its inputs): all of these run on one device, and it has kernels for the new ones.
   /// If so, they belong to that device from now on. If not, the caller leaves the graph as it was.
   virtual bool accepts(std::span<Node* const> fused, std::span<const Node* const> replaced) = 0;
+  enum class Elementwise { kNo, kLarge, kAnySize };
+  /// Whether fused elementwise ops on the node's device can do what it does, and for which values
+  /// that pays: where each launch costs time, for those of any size.
+  virtual Elementwise elementwise(const Node& node) const;
   /// Notes why two nodes that belong together by what they do are not fused.
   virtual void keep_apart(const Node& node, const Node& reader, const std::string& why);
 };

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 
 #include "tandem/core/error.h"
 #include "tandem/device/kernel_class.h"
+#include "tandem/graph/foreign_kernels.h"
 
 namespace tandem {
 namespace {
@@ -81,6 +83,7 @@ struct KernelRegistry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, std::vector<const KernelDecl*>, std::less<>> by_op;
   std::map<std::string, std::unique_ptr<KernelList>> lists;  // by op|class|types
+  std::set<std::string, std::less<>> with_own;  // classes whose kernels are not only declared
   std::atomic<const KernelRegistration*> seen{nullptr};
 };
 
@@ -91,7 +94,9 @@ void KernelRegistry::refresh() const {
   std::unique_lock lock(state_->mutex);
   const KernelRegistration* newest = KernelRegistration::newest();
   for (const KernelRegistration* r = newest; r != state_->seen; r = r->next()) {
-    state_->by_op[r->decl().op].push_back(&r->decl());
+    const KernelDecl& kernel = r->decl();
+    state_->by_op[kernel.op].push_back(&kernel);
+    if (kernel.priority != kDeclaredPriority) state_->with_own.insert(kernel.kernel_class);
   }
   state_->seen = newest;
 }
@@ -112,7 +117,9 @@ const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_
   std::unique_lock lock(state_->mutex);
   auto list = std::make_unique<KernelList>();
   for (const KernelDecl* k : state_->by_op[op.name]) {
-    if (serves(k->kernel_class, kernel_class) && fits(*k, attrs)) list->candidates.push_back(k);
+    if (!serves(k->kernel_class, kernel_class) || !fits(*k, attrs)) continue;
+    if (k->priority != kDeclaredPriority || !state_->with_own.contains(k->kernel_class))
+      list->candidates.push_back(k);
   }
   if (list->candidates.empty()) return nullptr;
   // Those of the class itself first, whatever the others' priorities.

@@ -16,6 +16,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/graph/reference.h"
+#include "tandem/graph/tensor_float_32.h"
 
 namespace tandem {
 namespace {
@@ -85,6 +86,12 @@ std::vector<Array>& replaced_values() {
   return values;
 }
 
+// Memory that the running kernel has asked for until it returns.
+std::vector<Array>& temporaries() {
+  thread_local std::vector<Array> all;
+  return all;
+}
+
 void run_plugin_kernel(KernelContext& context) {
   const TandemKernel& kernel = kernel_for(context);
   TandemStatus status;
@@ -93,6 +100,7 @@ void run_plugin_kernel(KernelContext& context) {
   status.message[0] = '\0';
   kernel.run(reinterpret_cast<TandemKernelContext*>(&context), &status);
   replaced_values().clear();
+  temporaries().clear();
   if (status.code == TANDEM_OK) return;
   const bool known = status.code > 0 && status.code <= static_cast<int>(Code::kUnauthenticated);
   throw_error(known ? static_cast<Code>(status.code) : Code::kUnknown,
@@ -228,6 +236,18 @@ void variable(TandemKernelContext* context, std::int32_t index, std::int32_t wri
   });
 }
 
+void* allocate_temporary(TandemKernelContext* context, std::uint64_t bytes, TandemStatus* status) {
+  void* memory = nullptr;
+  guarded(status, [&] {
+    if (bytes > std::uint64_t{1} << 47)
+      throw InvalidArgumentError(cat("the kernel asks for ", bytes, " bytes of temporary memory"));
+    temporaries().push_back(
+        real(context).allocate_temp(DType::kUint8, Shape{static_cast<std::int64_t>(bytes)}));
+    memory = temporaries().back().raw_data();
+  });
+  return memory;
+}
+
 void forward(TandemKernelContext* context, std::int32_t from, std::int32_t to,
              TandemStatus* status) {
   guarded(status, [&] {
@@ -278,6 +298,10 @@ const bool kOffered = [] {
     return real(c).deterministic() ? std::int32_t{1} : std::int32_t{0};
   };
   host.kernel_attr_string_list = read_string_in_list;
+  host.kernel_allocate_temporary = allocate_temporary;
+  host.kernel_tensor_float_32 = [](TandemKernelContext*) {
+    return tensor_float_32_enabled() ? std::int32_t{1} : std::int32_t{0};
+  };
   set_plugin_kernel_sink(register_plugin_kernels);
   return true;
 }();

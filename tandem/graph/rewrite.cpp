@@ -97,6 +97,9 @@ void UseCounts::replaced(Output from, Output to) {
 }
 
 FusionTarget::~FusionTarget() = default;
+FusionTarget::Elementwise FusionTarget::elementwise(const Node&) const {
+  return Elementwise::kLarge;
+}
 void FusionTarget::keep_apart(const Node&, const Node&, const std::string&) {}
 
 namespace {

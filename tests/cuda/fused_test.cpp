@@ -91,6 +91,61 @@ TEST(FusedOnGpu, ConvolutionsWithWhatFollows) {
   }
 }
 
+TEST(FusedOnGpu, MomentsOfChannels) {
+  for (const Shape& shape : {Shape{7, 5}, Shape{3, 1100, 2}, Shape{4, 5, 6, 40}}) {
+    Tensor x = values(shape, 1);
+    {
+      const DeviceScope on("/CPU:0");
+      x = x + 1000.0f;  // far from zero
+    }
+    AttrMap attrs;
+    attrs.set("Tout", DType::kFloat);
+    attrs.set("keep_variance_dims", true);
+    const std::vector<Tensor> wanted = run_on("/CPU:0", "_Moments", {x}, attrs);
+    const std::vector<Tensor> got = run_on("/GPU:0", "_Moments", {x}, attrs);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(got[i].shape(), wanted[i].shape());
+      EXPECT_THAT(got[i].to_vector<float>(),
+                  Pointwise(FloatNear(i == 0 ? 1e-3f : 1e-5f), wanted[i].to_vector<float>()));
+    }
+  }
+}
+
+Tensor mask(const Shape& shape) {
+  const DeviceScope on("/CPU:0");
+  return greater(values(shape, 9), Tensor(-0.5f));
+}
+
+TEST(FusedOnGpu, AttentionWithWhatIsDoneToTheScores) {
+  const DeviceScope on("/CPU:0");
+  const Tensor bias = values({2, 1, 9, 11}, 4), scale = Tensor(0.3f), low = Tensor(-1e9f);
+  const Tensor factor = values({11}, 5);
+  AttrMap attrs;
+  attrs.set("axes", Strings{"BTND", "BSND", "BNTS", "BSNE", "BTNE"});
+  attrs.set("fused_ops", Strings{"Mul", "AddV2", "SelectV2", "Softmax", "RealDiv", "Sub"});
+  expect_as_on_cpu("_FusedAttention",
+                   {values({2, 9, 3, 5}, 1), values({2, 11, 3, 5}, 2), values({2, 11, 3, 4}, 3),
+                    scale, bias, mask({9, 11}), low, Tensor(0.5f), factor},
+                   attrs);
+  // Keys that all heads share, values in columns, and a mask of queries.
+  attrs.set("axes", Strings{"BNTD", "BDS", "BNTS", "BES", "BNTE"});
+  attrs.set("fused_ops", Strings{"SelectV2", "Softmax"});
+  expect_as_on_cpu("_FusedAttention",
+                   {values({2, 3, 6, 5}, 1), values({2, 5, 70}, 2), values({2, 4, 70}, 3),
+                    mask({2, 1, 6, 1}), values({70}, 6)},
+                   attrs);
+}
+
+TEST(FusedOnGpu, AttentionToMoreKeysThanSharedMemoryHolds) {
+  AttrMap attrs;
+  attrs.set("axes", Strings{"TD", "SD", "TS", "SE", "TE"});
+  attrs.set("fused_ops", Strings{"Softmax"});
+  for (const std::int64_t keys : {5000, 12001}) {
+    expect_as_on_cpu("_FusedAttention",
+                     {values({3, 2}, 1), values({keys, 2}, 2), values({keys, 3}, 3)}, attrs);
+  }
+}
+
 TEST(FusedOnGpu, EndsOfRecurrentSteps) {
   expect_as_on_cpu("_LstmGates", {values({3, 20}, 1), values({3, 5}, 2)}, {});
   expect_as_on_cpu("_LstmGates", {values({3, 20}, 1), values({1, 5}, 2)}, {});

@@ -6,6 +6,9 @@
 
 #include "tests/plugin/cuda_stand_in.h"
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -24,6 +27,8 @@
 
 #include "tandem/device/cuda/internal/driver_api.h"
 #include "tandem/device/cuda/internal/host_function.h"
+
+#include "tests/plugin/host_module.h"
 
 namespace {
 
@@ -489,6 +494,37 @@ STAND_IN cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   ++counts.kernels;
   const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
   stream->add_work(Launch(function, grid, block, shared_bytes, parameters));
+  return CUDA_SUCCESS;
+}
+// What the stand-in for NVRTC makes is a shared object (tests/plugin/host_module.h). It stays
+// loaded.
+STAND_IN cuModuleLoadData(CUmodule* module, const void* image) {
+  ENTER();
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  HostModule header = {};
+  std::memcpy(&header, image, sizeof(header.magic));
+  if (std::memcmp(header.magic, kHostModule, sizeof(kHostModule)) != 0)
+    return CUDA_ERROR_INVALID_IMAGE;
+  std::memcpy(&header, image, sizeof(header));
+  char path[] = "/tmp/tandem-module-XXXXXX";
+  const int file = mkstemp(path);
+  if (file < 0) return CUDA_ERROR_UNKNOWN;
+  const auto* const bytes = static_cast<const char*>(image) + sizeof(header);
+  const bool written = write(file, bytes, header.bytes) == static_cast<ssize_t>(header.bytes);
+  close(file);
+  void* const opened = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (!opened) std::fprintf(stderr, "stand-in: %s\n", written ? dlerror() : "no space in /tmp");
+  unlink(path);
+  if (!opened) return CUDA_ERROR_INVALID_IMAGE;
+  *module = reinterpret_cast<CUmodule>(opened);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  ENTER();
+  using Get = const tandem::cuda::HostFunction* (*)();
+  const auto get = reinterpret_cast<Get>(dlsym(module, (std::string(name) + "_function").c_str()));
+  if (!get) return CUDA_ERROR_INVALID_VALUE;
+  *function = reinterpret_cast<CUfunction>(const_cast<tandem::cuda::HostFunction*>(get()));
   return CUDA_SUCCESS;
 }
 STAND_IN cuGraphCreate(CUgraph* graph, unsigned) {

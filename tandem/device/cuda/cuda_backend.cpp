@@ -110,4 +110,8 @@ std::shared_ptr<Device> CudaBackend::make_device(const PhysicalDevice& physical,
 
 std::string CudaBackend::unavailable() const { return why_not_; }
 
+std::string CudaBackend::libraries() const {
+  return plugin_ && why_not_.empty() ? libraries_of(*plugin_) : std::string();
+}
+
 }  // namespace tandem

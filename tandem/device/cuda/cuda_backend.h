@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/device/device.h"
+#include "tandem/device/library_report.h"
 
 namespace tandem {
 
@@ -14,7 +15,7 @@ namespace tandem {
 ///
 /// Making one never throws: where there is no driver, no library or no GPU, there are no devices
 /// and `unavailable` says why. CUDA_VISIBLE_DEVICES is the driver's own and holds here too.
-class TANDEM_EXPORT CudaBackend final : public Backend {
+class TANDEM_EXPORT CudaBackend final : public Backend, public LibraryReport {
  public:
   CudaBackend();
   /// A backend of a driver and a library elsewhere; an empty library is the one beside
@@ -29,6 +30,7 @@ class TANDEM_EXPORT CudaBackend final : public Backend {
                                       const LogicalDeviceOptions& options,
                                       DeviceSpec spec) override;
   std::string unavailable() const override;
+  std::string libraries() const override;
 
  private:
   Backend& opened() const;

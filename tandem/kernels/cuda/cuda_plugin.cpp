@@ -7,6 +7,7 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/nvrtc.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
 #include "tandem/kernels/cuda/kernel_table.h"
@@ -145,6 +146,12 @@ std::int32_t event_done(TandemEvent* event) { return event->state->over() ? 1 : 
 void event_wait(TandemEvent* event) { event->state->wait(); }
 void event_destroy(TandemEvent* event) { delete event; }
 
+// What NvidiaLibrary::report says of each.
+const char* libraries() {
+  static NeverDestroyed<std::string> lines([] { return Nvrtc::get().library().report() + '\n'; });
+  return lines->c_str();
+}
+
 void fill_in(TandemPluginApi* plugin) {
   plugin->size = sizeof(*plugin);
   plugin->version_major = TANDEM_PLUGIN_VERSION_MAJOR;
@@ -176,6 +183,7 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->event_destroy = event_destroy;
   plugin->stream_add_copy = stream_add_copy;
   plugin->stream_settle = stream_settle;
+  plugin->libraries = libraries;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/foreign_kernels.h"
 #include "tandem/graph/kernel.h"
 
 namespace tandem {
@@ -32,7 +33,7 @@ constexpr KernelDecl declared(const char* op, TypeConstraint first, TypeConstrai
           .name = "declared",
           .kernel_class = "cuda",
           .types = {first, second},
-          .priority = -1,
+          .priority = kDeclaredPriority,
           .run = refuse};
 }
 
@@ -40,11 +41,19 @@ constexpr KernelDecl declared(const char* op, TypeConstraint first, TypeConstrai
   declared(OP, ATTR ? TypeConstraint{ATTR, set_of(k##TYPES)} : TypeConstraint{}),
 #define TANDEM_CUDA_KERNEL_OF_TWO(OP, ATTR, TYPES, SECOND_ATTR, SECOND_TYPES, FUNCTION) \
   declared(OP, {ATTR, set_of(k##TYPES)}, {SECOND_ATTR, set_of(k##SECOND_TYPES)}),
+#define TANDEM_CUDA_GENERATED_KERNEL TANDEM_CUDA_KERNEL
 constexpr KernelDecl kDeclared[] = {
 #include "tandem/kernels/cuda/kernels.inc"
 };
 #undef TANDEM_CUDA_KERNEL
 #undef TANDEM_CUDA_KERNEL_OF_TWO
+#undef TANDEM_CUDA_GENERATED_KERNEL
+
+const FusesRegistration kFusible[] = {
+#define TANDEM_CUDA_FUSIBLE(OP, FUNCTION, ELEMENTS) {OP, "cuda"},
+#include "tandem/kernels/cuda/elementwise/fusible.inc"
+#undef TANDEM_CUDA_FUSIBLE
+};
 
 const bool kRegistered = [] {
   static auto* const all = new std::deque<KernelRegistration>;  // each chains itself into a list

@@ -14,7 +14,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/placement.h"
-#include "tandem/runtime/eager/eager_choice.h"
+#include "tandem/runtime/eager/device_call_plan.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/eager/pending_call.h"
 #include "tandem/runtime/execute/device_kernel.h"
@@ -31,34 +31,17 @@ Ref<PendingCall> pending_call_of(const Tensor& t) {
   return Ref<PendingCall>(dynamic_cast<PendingCall*>(t.impl()->pending.get()));
 }
 
-bool int32_alone(const DeviceCall& call) {
-  const auto is_int32 = [](DType t) { return t == DType::kInt32; };
-  return !(call.inputs.empty() && call.output_dtypes.empty()) &&
-         std::all_of(call.inputs.begin(), call.inputs.end(),
-                     [&](const Tensor& t) { return is_int32(t.dtype()); }) &&
-         std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
-}
-
 // A call on its way to a device, kept by the work that was given to it.
 class Launch {
  public:
   Launch(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs)
       : runtime_(runtime),
         calls_(runtime.pending_calls()),
-        op_owner_(op.shared_from_this()),
-        op_(*op_owner_),
         given_(attrs),
-        inputs_(inputs.begin(), inputs.end()) {
-    std::vector<DType> input_dtypes;
-    for (const Tensor& t : inputs_) input_dtypes.push_back(t.impl()->array.dtype());
-    attrs_ = complete_attrs(op, input_dtypes, attrs);
-    output_dtypes_ = output_dtypes(op, attrs_);
-    const DeviceCall call{runtime, op, inputs_, attrs_, output_dtypes_};
-    device_ = &choose_device(call);
-    host_alone_ = device_->memory_space() == nullptr || int32_alone(call);
-    kernels_ = &kernels_on(runtime, *device_, op, attrs_,
-                           host_alone_ || !needs_device_kernel(op.traits.kind));
-  }
+        inputs_(inputs.begin(), inputs.end()),
+        plan_(plan_of(runtime, op, inputs, attrs)),
+        op_(*plan_->op),
+        device_(plan_->device) {}
 
   static std::vector<Tensor> start(const std::shared_ptr<Launch>& launch) {
     Launch& l = *launch;
@@ -66,15 +49,15 @@ class Launch {
       std::cerr << cat("Executing op ", l.op_.name, " in device ", l.device_->name(), "\n");
     l.gather_inputs();
     l.fill_context();
-    if (l.host_alone_ || calls_functions(l.op_.traits.kind)) {
+    if (l.plan_->host_alone || calls_functions(l.op_.traits.kind)) {
       l.run_here();
-    } else if (only_asynchronous(*l.kernels_)) {
+    } else if (only_asynchronous(*l.plan_->kernels)) {
       for (const Ref<PendingCall>& before : l.needs_) before->wait();
       l.run_here();
       end_device_kernel(l.context_, UnmaterializedInputs(l.context_));
     } else if (l.only_forwards()) {
       // What is late stays so: nothing looks at the elements.
-      run_device_kernel(*l.kernels_, l.context_, nullptr, UnmaterializedInputs(l.context_));
+      run_device_kernel(*l.plan_->kernels, l.context_, nullptr, UnmaterializedInputs(l.context_));
       if (l.needs_.empty()) return l.outputs(nullptr);
       if (l.needs_.size() == 1) return l.outputs(l.needs_[0]);
       l.hand_needs_to_call();
@@ -92,8 +75,7 @@ class Launch {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const Tensor& t = inputs_[i];
       const Array& a = t.impl()->array;
-      const bool on_host =
-          host_alone_ || functions || declared_on_host(op_, attrs_, static_cast<int>(i));
+      const bool on_host = functions || plan_->on_host[i];
       if (on_host && t.impl()->pending) t.synchronize();
       if (functions && i != 0) {
         arrays_.push_back(a);  // functions take their arguments wherever they are
@@ -108,7 +90,7 @@ class Launch {
   // Nothing of it can be seen: conditions count as true, and results are unmaterialized too.
   bool stays_here(const Array& a) const {
     if (calls_functions(op_.traits.kind)) return a.dtype() == DType::kBool;
-    return host_alone_ && op_.traits.kind == NodeKind::kPlain && !op_.traits.stateful;
+    return plan_->host_alone && op_.traits.kind == NodeKind::kPlain && !op_.traits.stateful;
   }
 
   // The compute stream will wait for what has to be copied.
@@ -130,7 +112,7 @@ class Launch {
     if (!is_computed(a)) mark_unmaterialized(there);
     const Ref<PendingCall> arrival = make_ref<PendingCall>();
     Copy copy = transfer(a, there);
-    copy.done = [arrival, op = op_owner_](std::exception_ptr error) {
+    copy.done = [arrival, op = plan_->op](std::exception_ptr error) {
       arrival->finish(error ? with_line(error, cat("in uploading an input of [Op:", op->name, "]"))
                             : nullptr);
     };
@@ -149,7 +131,7 @@ class Launch {
   }
 
   void fill_context() {
-    results_.resize(output_dtypes_.size());
+    results_.resize(plan_->output_dtypes.size());
     for (const Array& a : arrays_) in_.push_back(&a);
     for (Array& a : results_) out_.push_back(&a);
     cancellation_ = thread_context().cancellation;
@@ -158,15 +140,15 @@ class Launch {
       context_.step_ = &step_;
     }
     context_.op_ = &op_;
-    context_.attrs_ = &attrs_;
+    context_.attrs_ = &plan_->attrs;
     context_.node_name_ = op_.name;
     context_.inputs_ = in_.data();
     context_.outputs_ = out_.data();
-    context_.output_dtypes_ = output_dtypes_.data();
+    context_.output_dtypes_ = plan_->output_dtypes.data();
     context_.num_inputs_ = static_cast<int>(in_.size());
     context_.set_num_outputs(static_cast<int>(out_.size()));
     context_.services_ = &runtime_.services(*device_);
-    context_.host_outputs_ = host_alone_ ? ~std::uint32_t{0} : op_.traits.host_outputs;
+    context_.host_outputs_ = plan_->host_alone ? ~std::uint32_t{0} : op_.traits.host_outputs;
     if (op_.traits.keeps_state) {
       state_ = runtime_.eager_state(op_, given_);
       context_.state_ = state_.get();
@@ -178,12 +160,12 @@ class Launch {
     UnmaterializedInputs unmaterialized;
     if (!calls_functions(op_.traits.kind)) unmaterialized = UnmaterializedInputs(context_);
     if (unmaterialized.any) {
-      const CalledNode node(runtime_.ops(), op_, arrays_, attrs_);
+      const CalledNode node(runtime_.ops(), op_, arrays_, plan_->attrs);
       const bool known = unmaterialized.host_integers < 0;  // else shapes may follow from them
       if (skip_kernel(context_, known ? node.with_known_results() : nullptr, unmaterialized))
         return mark_results(context_, unmaterialized);
     }
-    const KernelDecl& kernel = kernels_->choose(context_);
+    const KernelDecl& kernel = plan_->kernels->choose(context_);
     if (kernel.run) {
       run_kernel(kernel, context_);
     } else {
@@ -202,31 +184,30 @@ class Launch {
                            : traits.shares_memory == 1;
   }
 
-  bool may_be_pending(const CalledNode& node) const {
+  bool may_be_pending() const {
     const OpTraits& traits = op_.traits;
     return !runtime_.synchronous() && traits.kind == NodeKind::kPlain && !traits.stateful &&
            !traits.keeps_state && traits.shares_memory == 0 && traits.owns_output_memory == 0 &&
-           traits.retains_inputs == 0 && node.with_known_results() != nullptr;
+           traits.retains_inputs == 0 && plan_->results.has_value();
   }
 
   static std::vector<Tensor> enqueue(const std::shared_ptr<Launch>& launch) {
     Launch& l = *launch;
-    const CalledNode node(l.runtime_.ops(), l.op_, l.arrays_, l.attrs_);
-    const bool late = l.may_be_pending(node);
+    l.complete_plan();
+    const bool late = l.may_be_pending();
     l.thread_ = thread_context();  // which keeps the cancellation
     l.thread_.recorders.clear();   // may be gone when the call runs
     // The call must not be the last to own the runtime, which its device's thread cannot destroy.
     l.thread_.runtime = {std::shared_ptr<void>(), l.thread_.runtime.get()};
     std::vector<Tensor> outputs;
     if (late) {
-      l.make_results(*node.with_known_results());
+      l.make_results();
       outputs = l.outputs(l.call_);
     }
     l.hand_needs_to_call();
     Work work;
-    const KernelWork cost = node.work(*l.device_);
-    work.flops = cost.flops;
-    work.bytes = cost.bytes;
+    work.flops = l.plan_->work.flops;
+    work.bytes = l.plan_->work.bytes;
     work.run = [launch] { launch->run_on_stream(); };
     work.done = [held = launch, calls = l.calls_,
                  call = l.call_](std::exception_ptr error) mutable {
@@ -252,12 +233,31 @@ class Launch {
     for (const Ref<PendingCall>& before : needs_) call_->needs(before);
   }
 
-  void make_results(const Node& node) {
+  static std::shared_ptr<const DeviceCallPlan> plan_of(Runtime& runtime, const OpDef& op,
+                                                       std::span<const Tensor> inputs,
+                                                       const AttrMap& given) {
+    if (auto known = known_plan(runtime, op, inputs, given)) return known;
+    return std::make_shared<const DeviceCallPlan>(runtime, op, inputs, given);
+  }
+
+  // A plan that was found has been completed by the call that made it.
+  void complete_plan() {
+    if (plan_->enqueued) return;
+    const auto completed = std::make_shared<DeviceCallPlan>(*plan_);
+    completed->complete(runtime_, arrays_);
+    plan_ = completed;
+    context_.attrs_ = &plan_->attrs;
+    context_.output_dtypes_ = plan_->output_dtypes.data();
+    keep_plan(runtime_, inputs_, given_, plan_);
+  }
+
+  void make_results() {
     const AllocationScope holder(op_.name);
     const UnmaterializedInputs unmaterialized(context_);
-    for (int i = 0; i < node.num_outputs(); ++i) {
-      Array& result = results_[static_cast<std::size_t>(i)];
-      result = kernel_view(allocate(node.output_dtype(i), node.output_shape(i).to_shape()));
+    for (int i = 0; i < context_.num_outputs(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      Array& result = results_[at];
+      result = kernel_view(allocate(plan_->output_dtypes[at], (*plan_->results)[at]));
       if (comes_unmaterialized(context_, i, unmaterialized)) mark_unmaterialized(result);
       context_.planned_outputs_ |= std::uint64_t{1} << i;
     }
@@ -275,7 +275,7 @@ class Launch {
       if (cancellation_) cancellation_->check();
       const auto recorder = StepRecorder::active();
       const StepRecorder::Time begin = recorder ? StepRecorder::now() : 0;
-      run_device_kernel(*kernels_, context_, nullptr, UnmaterializedInputs(context_));
+      run_device_kernel(*plan_->kernels, context_, nullptr, UnmaterializedInputs(context_));
       if (recorder) {
         recorder->eager(recorder->stream_track(*device_, StreamKind::kCompute, 0), op_.name, begin,
                         StepRecorder::now(), StepRecorder::bytes_of(context_));
@@ -324,15 +324,11 @@ class Launch {
 
   Runtime& runtime_;  // on the device's thread only while `calls_` are in use
   const std::shared_ptr<PendingCalls> calls_;
-  const std::shared_ptr<const OpDef> op_owner_;  // a copy may end after the runtime
-  const OpDef& op_;
   const AttrMap given_;
   const std::vector<Tensor> inputs_;
-  AttrMap attrs_;  // complete
-  std::vector<DType> output_dtypes_;
-  Device* device_ = nullptr;
-  const KernelList* kernels_ = nullptr;
-  bool host_alone_ = false;  // the kernel runs on the calling thread
+  std::shared_ptr<const DeviceCallPlan> plan_;
+  const OpDef& op_;
+  Device* const device_;
 
   std::vector<Array> arrays_;  // as the kernel sees them
   std::vector<Array> results_;

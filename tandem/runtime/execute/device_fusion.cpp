@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/foreign_kernels.h"
 #include "tandem/graph/internal/frames.h"
 
 namespace tandem {
@@ -74,6 +75,15 @@ bool DeviceFusion::accepts(std::span<Node* const> fused, std::span<const Node* c
   }
   parts_[fused.back()->id()] = std::move(parts);
   return true;
+}
+
+FusionTarget::Elementwise DeviceFusion::elementwise(const Node& node) const {
+  if (any_kernel_ || is_everywhere(node)) return Elementwise::kLarge;
+  const auto device = static_cast<std::size_t>(placement_.device(node));
+  const std::string& kernel_class = placement_.devices.devices[device].kernel_class;
+  const std::optional<bool> fuses = fuses_any_size(node.op().name, kernel_class);
+  if (!fuses) return Elementwise::kLarge;
+  return *fuses ? Elementwise::kAnySize : Elementwise::kNo;
 }
 
 void DeviceFusion::keep_apart(const Node& node, const Node& reader, const std::string& why) {

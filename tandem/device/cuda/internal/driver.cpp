@@ -46,6 +46,16 @@ void open_driver(const std::string& name) {
   }
 }
 
+std::vector<int> toolkit_majors() {
+  int version = 0;
+  if (driver().p_cuDriverGetVersion(&version) != CUDA_SUCCESS) return {};
+  std::vector<int> majors;
+  for (const int major : {13, 12}) {
+    if (major <= version / 1000) majors.push_back(major);
+  }
+  return majors;
+}
+
 std::string text_of(CUresult result) {
   const char* name = nullptr;
   const char* text = nullptr;

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tandem/device/cuda/internal/driver_api.h"
 #include "tandem/device/cuda/internal/failure.h"
@@ -39,6 +40,8 @@ namespace tandem::cuda {
   X(cuStreamDestroy)                \
   X(cuStreamSynchronize)            \
   X(cuStreamWaitEvent)              \
+  X(cuModuleLoadData)               \
+  X(cuModuleGetFunction)            \
   X(cuLaunchKernel)                 \
   X(cuGraphCreate)                  \
   X(cuGraphDestroy)                 \
@@ -68,6 +71,10 @@ const Driver& driver();
 
 /// Opens the library and all functions, and starts the driver. Throws Failure.
 void open_driver(const std::string& library);
+
+/// Major versions of the CUDA toolkit whose libraries Tandem knows and the driver serves, the
+/// newest first.
+std::vector<int> toolkit_majors();
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 std::string text_of(CUresult result);

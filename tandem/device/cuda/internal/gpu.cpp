@@ -22,13 +22,18 @@ int Gpu::attribute(CUdevice_attribute which) const {
   return driver().p_cuDeviceGetAttribute(&value, which, device_) == CUDA_SUCCESS ? value : 0;
 }
 
+int Gpu::compute_capability() const {
+  return 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
 void Gpu::describe(TandemDeviceProperties* p) const {
   const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   driver().p_cuDeviceGetName(p->description, sizeof(p->description), device_);
   std::size_t bytes = 0;
   driver().p_cuDeviceTotalMem(&bytes, device_);
-  // Some is left for what kernels keep beside Tandem's blocks (StreamState::scratch).
+  // Some is left for what the driver and NVIDIA's libraries keep beside Tandem's blocks.
   p->memory_bytes = bytes - std::min(bytes / 32, std::size_t{256} << 20);
   // Clocks are in kHz, and memory moves data on both edges of its own.
   p->flops = 2e3 * attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) *

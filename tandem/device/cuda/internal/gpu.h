@@ -19,6 +19,8 @@ class Gpu {
   /// The context stays from the first use on, so that memory of one logical device outlives it.
   CUcontext context();
   CUdevice device() const { return device_; }
+  /// 90 for 9.0.
+  int compute_capability() const;
 
   /// Why nothing works any more; empty while it does.
   std::string lost() const;

@@ -94,7 +94,6 @@ StreamState::~StreamState() {
   guarded(&ignored, [&] {
     const ContextScope context(gpu_);
     segments_.clear();
-    if (scratch_) gpu_.check(driver().p_cuMemFree(scratch_), "cuMemFree");
   });
   driver().p_cuStreamDestroy(stream_);
 }
@@ -102,24 +101,6 @@ StreamState::~StreamState() {
 StreamState& StreamState::current() {
   if (!launching_into()) throw Failure(TANDEM_INTERNAL, "a launch outside of a kernel");
   return *launching_into();
-}
-
-void* StreamState::scratch(std::size_t bytes) { return current().own_scratch(bytes); }
-
-// What was launched before may still use the old memory, so growing waits for it; sizes double, so
-// that it happens seldom.
-void* StreamState::own_scratch(std::size_t bytes) {
-  if (bytes > scratch_bytes_) {
-    const std::size_t old = scratch_bytes_;
-    synchronize();
-    if (scratch_) gpu_.check(driver().p_cuMemFree(scratch_), "cuMemFree");
-    scratch_ = 0;
-    scratch_bytes_ = 0;
-    const std::size_t wanted = std::max({bytes, 2 * old, std::size_t{1} << 16});
-    gpu_.check(driver().p_cuMemAlloc(&scratch_, wanted), "cuMemAlloc");
-    scratch_bytes_ = wanted;
-  }
-  return reinterpret_cast<void*>(scratch_);
 }
 
 void StreamState::flush() {

@@ -63,6 +63,7 @@ class StreamState {
 
   /// The stream that the calling thread launches into; throws Failure outside of kernels.
   static StreamState& current();
+  Gpu& gpu() { return gpu_; }
   /// The commands of the running piece of work, to add to.
   CommandList& commands() { return commands_; }
   /// To be called after adding to `commands`: issues them if they need not be kept.
@@ -73,9 +74,6 @@ class StreamState {
   void synchronize();
   /// Copies within the piece of work that runs.
   void add(const TandemCopy& copy);
-  /// Device memory of the stream that the calling thread launches into, for what is launched until
-  /// the next call. Only within a kernel. Throws Failure.
-  static void* scratch(std::size_t bytes);
 
  private:
   enum class Kind { kWork, kCopy, kRecord, kWait };
@@ -121,13 +119,10 @@ class StreamState {
   std::shared_ptr<Marker> mark();
   void settle();
   void complete(Issued& issued);
-  void* own_scratch(std::size_t bytes);
 
   Gpu& gpu_;
   CUstream stream_ = nullptr;
   // The launcher's:
-  CUdeviceptr scratch_ = 0;
-  std::size_t scratch_bytes_ = 0;
   CommandList commands_;
   bool keeping_ = false;  // commands_ may become a graph, or be one
   std::uint64_t pieces_ = 0;

@@ -1,8 +1,8 @@
 // Functions of two elements, with broadcasting, and the gradients that are such functions. Sums and
 // products of integers wrap around.
 
-#include "tandem/kernels/cuda/elementwise/arithmetic.h"
 #include "tandem/kernels/cuda/elementwise/combine.h"
+#include "tandem/kernels/cuda/elementwise/functions.h"
 
 namespace tandem::cuda {
 namespace {
@@ -22,12 +22,6 @@ namespace {
     }                                           \
   };
 
-TANDEM_BINARY(DivNoNan, b == T(0) ? T(0) : a / b)
-TANDEM_BINARY(MulNoNan, b == T(0) ? T(0) : a * b)
-TANDEM_BINARY(Atan2, std::atan2(a, b))
-TANDEM_BINARY(Xdivy, a == T(0) ? T(0) : a / b)
-TANDEM_BINARY(Xlogy, a == T(0) ? T(0) : a * std::log(b))
-TANDEM_BINARY(Xlog1py, a == T(0) ? T(0) : a * std::log1p(b))
 TANDEM_BINARY(BitwiseAnd, a& b)
 TANDEM_BINARY(BitwiseOr, a | b)
 TANDEM_BINARY(BitwiseXor, a ^ b)
@@ -35,88 +29,6 @@ TANDEM_COMPARISON(Less, a < b)
 TANDEM_COMPARISON(LessEqual, a <= b)
 TANDEM_COMPARISON(Greater, a > b)
 TANDEM_COMPARISON(GreaterEqual, a >= b)
-
-struct SquaredDifference {
-  template <class T>
-  TANDEM_DEVICE static T apply(T a, T b) {
-    const T difference = Sub::apply(a, b);
-    return Mul::apply(difference, difference);
-  }
-};
-
-// Integers are divided towards zero first. A remainder by 0 is 0: nothing on a GPU stops for it.
-struct TruncateMod {
-  template <class T>
-  TANDEM_DEVICE static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      if (b == T(0)) return T(0);
-      if constexpr (std::is_signed_v<T>) {
-        if (b == T(-1)) return T(0);
-      }
-      return static_cast<T>(a % b);
-    } else {
-      return std::fmod(a, b);
-    }
-  }
-};
-
-template <class T>
-TANDEM_DEVICE bool signs_differ(T a, T b) {
-  return (a < T(0)) != (b < T(0));
-}
-
-// The quotient of 16-bit floats is rounded to 16 bits before it is rounded to an integer.
-template <class Element>
-struct TruncateDiv {
-  template <class T>
-  TANDEM_DEVICE static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      return Divide::apply(a, b);
-    } else {
-      return std::trunc(load(store<Element>(a / b)));
-    }
-  }
-};
-template <class Element>
-struct FloorDiv {
-  template <class T>
-  TANDEM_DEVICE static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      const T quotient = Divide::apply(a, b);
-      const bool below = TruncateMod::apply(a, b) != T(0) && signs_differ(a, b);
-      return below ? static_cast<T>(quotient - T(1)) : quotient;
-    } else {
-      return std::floor(load(store<Element>(a / b)));
-    }
-  }
-};
-
-// The remainder has the divisor's sign.
-struct FloorMod {
-  template <class T>
-  TANDEM_DEVICE static T apply(T a, T b) {
-    const T rest = TruncateMod::apply(a, b);
-    return rest != T(0) && signs_differ(rest, b) ? static_cast<T>(rest + b) : rest;
-  }
-};
-
-// Powers of integers wrap around; negative ones are 0, as nothing on a GPU stops for them.
-struct Pow {
-  template <class T>
-  TANDEM_DEVICE static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      if (b < T(0)) return T(0);
-      Wrapping<T> base = static_cast<Wrapping<T>>(a), power = 1;
-      for (auto exponent = static_cast<Wrapping<T>>(b); exponent != 0; exponent >>= 1) {
-        if (exponent & 1) power *= base;
-        base *= base;
-      }
-      return static_cast<T>(power);
-    } else {
-      return std::pow(a, b);
-    }
-  }
-};
 
 // How far to shift: C++ defines only what is less than the number of bits.
 template <class T>
@@ -157,21 +69,7 @@ struct LogicalOr {
   TANDEM_DEVICE static bool apply(bool a, bool b) { return a || b; }
 };
 
-// Gradients: `a` and `b` are the op's first and second input.
-// A product, as in TensorFlow: a NaN of the gradient stays one.
-TANDEM_BINARY(ReluGrad, a* T(b > T(0) ? 1 : 0))
-TANDEM_BINARY(Relu6Grad, a* T(b > T(0) && b < T(6) ? 1 : 0))
-TANDEM_BINARY(EluGrad, b < T(0) ? a * (b + T(1)) : a)
-TANDEM_BINARY(SeluGrad, b < T(0) ? a * (b + T(1.0507009873554804934193349852946) *
-                                                T(1.6732632423543772848170429916717))
-                                 : a * T(1.0507009873554804934193349852946))
-TANDEM_BINARY(SigmoidGrad, b* a*(T(1) - a))
-TANDEM_BINARY(TanhGrad, b*(T(1) - a * a))
-TANDEM_BINARY(SqrtGrad, b* T(0.5) / a)
-TANDEM_BINARY(RsqrtGrad, T(-0.5) * b * a * a * a)
-TANDEM_BINARY(ReciprocalGrad, -b* a* a)
-TANDEM_BINARY(SoftplusGrad, a / (T(1) + std::exp(-b)))
-TANDEM_BINARY(SoftsignGrad, a / ((T(1) + std::fabs(b)) * (T(1) + std::fabs(b))))
+#undef TANDEM_BINARY
 
 TANDEM_KERNEL fill_bool_kernel(bool* y, std::int64_t n, bool value) {
   for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) y[i] = value;

@@ -6,18 +6,6 @@
 namespace tandem::cuda {
 namespace {
 
-// Sums of what is left of a channel's elements when its first is taken off, and of the squares: so
-// large means cost no digits.
-template <class T>
-struct MomentTerms {
-  const T* x;
-  std::int64_t inner;
-  TANDEM_DEVICE Two operator()(std::int64_t i, std::int64_t channel) const {
-    const float d = load(x[i]) - load(x[channel * inner]);
-    return {d, d * d};
-  }
-};
-
 struct Moments {
   const float *scale, *old_mean, *old_variance;
   float *new_mean, *new_variance, *mean, *variance, *factor;

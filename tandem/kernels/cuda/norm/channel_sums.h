@@ -115,6 +115,18 @@ void channel_sums(const Terms& terms, const Channels& c, Two* partial) {
   TANDEM_LAUNCH(channel_sums_kernel<Terms>, shape, 0, terms, c, partial, pieces);
 }
 
+/// The terms of a channel's moments: what is left of its elements when its first is taken off, and
+/// the squares of that, so that large means cost no digits.
+template <class T>
+struct MomentTerms {
+  const T* x;
+  std::int64_t inner;
+  TANDEM_DEVICE Two operator()(std::int64_t i, std::int64_t channel) const {
+    const float d = load(x[i]) - load(x[channel * inner]);
+    return {d, d * d};
+  }
+};
+
 /// The sums of all pieces of a channel.
 TANDEM_DEVICE Two total_of(const Two* partial, std::int64_t channel, std::int64_t channels,
                            std::int64_t pieces) {

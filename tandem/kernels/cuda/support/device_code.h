@@ -1,8 +1,8 @@
 #pragma once
 
-// What a kernel source includes first. With nvcc the words below are CUDA's own; with any other
-// compiler they are those of the execution model on the host (support/host_model.h), so that the
-// same source makes both.
+// What a kernel source includes first. With nvcc, and with NVRTC for generated kernels, the words
+// below are CUDA's own; with any other compiler they are those of the execution model on the host
+// (support/host_model.h), so that the same source makes both.
 //
 // Differences from plain CUDA, kept few:
 // - Launches are written `launch(stream, kernel<T>, grid, block, shared_bytes, arguments...)`.
@@ -19,7 +19,10 @@
 
 #if defined(__CUDACC__)
 
+// NVRTC knows CUDA's words without a header.
+#if !defined(__CUDACC_RTC__)
 #include <cuda_runtime.h>
+#endif
 
 #define TANDEM_DEVICE __device__ __forceinline__
 #define TANDEM_HOST_DEVICE __host__ __device__ __forceinline__

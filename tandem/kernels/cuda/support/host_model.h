@@ -17,6 +17,9 @@
 // reach, a shuffle that only some lanes of its mask reach, and shared memory that two threads use
 // between the same two barriers where one of them writes.
 
+// What generated kernels, shared objects of their own, call.
+#define TANDEM_HOST_MODEL __attribute__((visibility("default")))
+
 namespace tandem::cuda::host {
 
 /// Sizes or coordinates, as CUDA's dim3 and uint3.
@@ -26,7 +29,7 @@ struct Dim3 {
 };
 
 /// A rule of the execution model that a kernel broke. The message names kernel, block and thread.
-class KernelFault : public std::runtime_error {
+class TANDEM_HOST_MODEL KernelFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
@@ -38,7 +41,7 @@ struct ThreadPlace {
 };
 
 /// The running GPU thread. Only within run_grid.
-const ThreadPlace& place();
+TANDEM_HOST_MODEL const ThreadPlace& place();
 
 /// Runs `body` once for each thread of each block. Throws KernelFault, or what `body` throws.
 /// `shared_bytes` of dynamic shared memory are zeroed for each block.
@@ -46,19 +49,19 @@ void run_grid(const char* kernel, Dim3 grid, Dim3 block, std::size_t shared_byte
               const std::function<void()>& body);
 
 /// __syncthreads().
-void block_barrier();
+TANDEM_HOST_MODEL void block_barrier();
 /// __syncwarp(mask): all lanes of `mask` must call it.
-void warp_barrier(unsigned mask);
+TANDEM_HOST_MODEL void warp_barrier(unsigned mask);
 /// All lanes of `mask` contribute `bits`, and receive what each lane contributed (32 values, zero
 /// for lanes outside of the mask).
-const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t bits);
+TANDEM_HOST_MODEL const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t bits);
 
 /// The block's dynamic shared memory.
-std::byte* dynamic_shared();
+TANDEM_HOST_MODEL std::byte* dynamic_shared();
 
 /// Notes an access to shared memory by the running thread, and throws KernelFault if it races with
 /// another one since the last barrier.
-class AccessLog {
+class TANDEM_HOST_MODEL AccessLog {
  public:
   void read(const char* what, std::size_t index);
   void write(const char* what, std::size_t index);

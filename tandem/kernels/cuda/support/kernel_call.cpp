@@ -186,6 +186,9 @@ RandomStart KernelCall::reserve_random(std::uint64_t blocks) const {
 }
 
 bool KernelCall::deterministic() const { return host_api().kernel_deterministic(context_) != 0; }
+bool KernelCall::tensor_float_32() const {
+  return host_api().kernel_tensor_float_32(context_) != 0;
+}
 
 void KernelCall::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes == 0 || to == from) return;
@@ -242,6 +245,11 @@ Sizes KernelCall::read_integers(const TensorView& tensor) const {
   return {values.begin(), values.end()};
 }
 
-void* KernelCall::scratch(std::size_t bytes) const { return StreamState::scratch(bytes); }
+void* KernelCall::scratch(std::size_t bytes) const {
+  TandemStatus status = no_error();
+  void* const memory = host_api().kernel_allocate_temporary(context_, bytes, &status);
+  check(status);
+  return memory;
+}
 
 }  // namespace tandem::cuda

@@ -92,6 +92,8 @@ class KernelCall {
   RandomStart reserve_random(std::uint64_t blocks) const;
   /// Results must have the same bits in every run.
   bool deterministic() const;
+  /// Products of floats may be computed in TensorFloat-32.
+  bool tensor_float_32() const;
 
   /// Copies device memory within the stream.
   void copy(void* to, const void* from, std::size_t bytes) const;
@@ -104,8 +106,8 @@ class KernelCall {
   /// Integers (int32 or int64) of a tensor wherever it lies.
   Sizes read_integers(const TensorView& tensor) const;
 
-  /// Memory of the stream's own, valid for what is launched until the next call of scratch in the
-  /// same stream. Several requests of one kernel are made as one.
+  /// Memory of the device for what this kernel launches. Several requests of one kernel are better
+  /// made as one.
   void* scratch(std::size_t bytes) const;
 
  private:

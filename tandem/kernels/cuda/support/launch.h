@@ -79,8 +79,9 @@ Function function_of(const char* name, void (*kernel)(Parameters...)) {
 #else
 
 /// Runs a grid on the calling thread; reports faults of the kernel.
-void run_on_host(const HostFunction& function, const unsigned* grid, const unsigned* block,
-                 unsigned shared_bytes, const std::function<void()>& body);
+TANDEM_HOST_MODEL void run_on_host(const HostFunction& function, const unsigned* grid,
+                                   const unsigned* block, unsigned shared_bytes,
+                                   const std::function<void()>& body);
 
 template <class... Parameters>
 struct HostKernel {
@@ -100,15 +101,20 @@ struct HostKernel {
 };
 
 template <class... Parameters>
+HostFunction host_function(const char* name, void (*kernel)(Parameters...)) {
+  using Kernel = HostKernel<Parameters...>;
+  return {.name = name,
+          .parameter_sizes = Kernel::kSizes,
+          .num_parameters = sizeof...(Parameters),
+          .kernel = reinterpret_cast<void (*)()>(kernel),
+          .run = Kernel::run};
+}
+
+template <class... Parameters>
 Function function_of(const char* name, void (*kernel)(Parameters...)) {
   const void* const symbol = reinterpret_cast<const void*>(kernel);
   if (Function known = known_function(symbol)) return known;
-  using Kernel = HostKernel<Parameters...>;
-  return remember_function(symbol, HostFunction{.name = name,
-                                                .parameter_sizes = Kernel::kSizes,
-                                                .num_parameters = sizeof...(Parameters),
-                                                .kernel = reinterpret_cast<void (*)()>(kernel),
-                                                .run = Kernel::run});
+  return remember_function(symbol, host_function(name, kernel));
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include "tandem/core/half.h"
 #include "tandem/kernels/cuda/support/device_code.h"
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
@@ -33,7 +33,15 @@ using Sum = std::conditional_t<
 template <class T>
 TANDEM_HOST_DEVICE Compute<T> load(const T& value) {
   if constexpr (kIsFloat16<T>) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC_RTC__)
+    if constexpr (std::is_same_v<T, Half>) {
+      float result;
+      asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+      return result;
+    } else {
+      return __uint_as_float(static_cast<unsigned>(value.bits) << 16);
+    }
+#elif defined(__CUDA_ARCH__)
     if constexpr (std::is_same_v<T, Half>) {
       return __half2float(__ushort_as_half(value.bits));
     } else {
@@ -51,7 +59,15 @@ TANDEM_HOST_DEVICE Compute<T> load(const T& value) {
 template <class T, class From>
 TANDEM_HOST_DEVICE T store(From value) {
   if constexpr (kIsFloat16<T>) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC_RTC__)
+    T result;
+    if constexpr (std::is_same_v<T, Half>) {
+      asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(static_cast<float>(value)));
+    } else {
+      asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(static_cast<float>(value)));
+    }
+    return result;
+#elif defined(__CUDA_ARCH__)
     T result;
     if constexpr (std::is_same_v<T, Half>) {
       result.bits = __half_as_ushort(__float2half_rn(static_cast<float>(value)));

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/kernels/cuda/fused/access.h"
+#include "tandem/kernels/cuda/fused/program.h"
+
+namespace tandem::cuda {
+
+/// A kernel to generate: a program over all elements of a result, which is stored, or summed up
+/// over all axes but the last, or both.
+struct GeneratedKernel {
+  FusedProgram program;
+  std::vector<Type> types;       ///< of the inputs
+  std::vector<Access> accesses;  ///< of the inputs
+  /// Results of the program: the first is stored if `stores`, of the others the sums are taken.
+  bool stores = true;
+  Type stored = Type::kFloat;
+  /// Sums, if there are any, are written as this type, or, for many rows, as a float for each piece
+  /// of rows.
+  Type summed = Type::kFloat;
+  bool in_pieces = false;
+  unsigned lanes = 32;  ///< columns that a block sums up, of as many rows as kThreads leaves
+  bool wide = false;    ///< indices need 64 bits
+
+  static constexpr unsigned kThreads = 256;
+  std::size_t num_sums() const { return program.results.size() - (stores ? 1 : 0); }
+  /// Texts are equal if these are.
+  std::string key() const;
+  /// The source, in the words of support/device_code.h. Its kernel is named kGeneratedName and
+  /// takes pointers to the inputs, to the stored result, to each sum (or to the sums of the
+  /// pieces), and then the numbers of `numbers_size` indices: elements; for sums columns, rows and
+  /// rows of a piece; then those of the accesses. Sums that are not in pieces are divided by the
+  /// last argument, a float.
+  std::string source() const;
+};
+
+constexpr const char* kGeneratedName = "tandem_fused";
+
+}  // namespace tandem::cuda

@@ -1,0 +1,148 @@
+#include "tandem/runtime/eager/device_call_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tandem/device/memory_space.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/eager/eager_choice.h"
+#include "tandem/runtime/execute/device_kernel.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+bool int32_alone(const DeviceCall& call) {
+  const auto is_int32 = [](DType t) { return t == DType::kInt32; };
+  return !(call.inputs.empty() && call.output_dtypes.empty()) &&
+         std::all_of(call.inputs.begin(), call.inputs.end(),
+                     [&](const Tensor& t) { return is_int32(t.dtype()); }) &&
+         std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
+}
+
+const std::string& scope_of_thread() {
+  static const std::string none;
+  const auto& scopes = thread_context().devices;
+  return scopes.empty() ? none : scopes.back();
+}
+
+// A kind of calls: those that a plan serves.
+struct CallKind {
+  struct Input {
+    DType dtype;
+    Shape shape;
+    const Device* place;  // null: the host
+  };
+  std::uint64_t runtime = 0;
+  const OpDef* op = nullptr;
+  bool soft_placement = false;
+  std::string scope;
+  AttrMap given;
+  std::vector<Input> inputs;
+
+  bool is_of(const Runtime& called_in, const OpDef& called, std::span<const Tensor> with,
+             const AttrMap& attrs) const {
+    if (op != &called || runtime != called_in.id() || inputs.size() != with.size() ||
+        soft_placement != called_in.soft_placement() || scope != scope_of_thread())
+      return false;
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      const Array& a = with[i].impl()->array;
+      if (a.dtype() != inputs[i].dtype || !(a.shape() == inputs[i].shape) ||
+          device_of(a) != inputs[i].place)
+        return false;
+    }
+    return given == attrs;
+  }
+};
+
+struct Known {
+  CallKind kind;
+  std::shared_ptr<const DeviceCallPlan> plan;
+};
+
+// Direct-mapped: a new kind of call takes the place of an old one.
+constexpr std::size_t kKinds = 256;
+Known& slot_of(const OpDef& op, std::span<const Tensor> inputs) {
+  thread_local std::array<Known, kKinds> known;
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&op) >> 4;
+  for (const Tensor& t : inputs) {
+    const Array& a = t.impl()->array;
+    hash = hash * 31 + static_cast<std::uint64_t>(a.dtype());
+    for (const std::int64_t size : a.shape().dims())
+      hash = hash * 31 + static_cast<std::uint64_t>(size);
+  }
+  return known[(hash * 0x9e3779b97f4a7c15ull >> 32) % kKinds];
+}
+
+// Functions and values in attributes would be kept for as long as the thread lives.
+bool holds_objects(const AttrMap& attrs) {
+  return std::any_of(attrs.begin(), attrs.end(), [](const auto& attr) {
+    return attr.value.template get_if<FunctionRef>() ||
+           attr.value.template get_if<std::vector<FunctionRef>>() ||
+           attr.value.template get_if<std::shared_ptr<const Array>>();
+  });
+}
+
+}  // namespace
+
+DeviceCallPlan::DeviceCallPlan(Runtime& runtime, const OpDef& called,
+                               std::span<const Tensor> inputs, const AttrMap& given)
+    : op(called.shared_from_this()) {
+  std::vector<DType> input_dtypes;
+  for (const Tensor& t : inputs) input_dtypes.push_back(t.impl()->array.dtype());
+  attrs = complete_attrs(called, input_dtypes, given);
+  output_dtypes = tandem::output_dtypes(called, attrs);
+  const DeviceCall call{runtime, called, inputs, attrs, output_dtypes};
+  device = &choose_device(call);
+  host_alone = device->memory_space() == nullptr || int32_alone(call);
+  kernels = &kernels_on(runtime, *device, called, attrs,
+                        host_alone || !needs_device_kernel(called.traits.kind));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    on_host.push_back(host_alone || declared_on_host(called, attrs, static_cast<int>(i)));
+}
+
+void DeviceCallPlan::complete(Runtime& runtime, const std::vector<Array>& arrays) {
+  const CalledNode node(runtime.ops(), *op, arrays, attrs);
+  work = node.work(*device);
+  if (const Node* known = node.with_known_results()) {
+    results.emplace();
+    for (int i = 0; i < known->num_outputs(); ++i)
+      results->push_back(known->output_shape(i).to_shape());
+  }
+  enqueued = true;
+}
+
+std::shared_ptr<const DeviceCallPlan> known_plan(Runtime& runtime, const OpDef& op,
+                                                 std::span<const Tensor> inputs,
+                                                 const AttrMap& given) {
+  const Known& known = slot_of(op, inputs);
+  if (!known.plan || !known.kind.is_of(runtime, op, inputs, given) ||
+      !known.plan->device->lost().empty())
+    return nullptr;
+  return known.plan;
+}
+
+void keep_plan(Runtime& runtime, std::span<const Tensor> inputs, const AttrMap& given,
+               std::shared_ptr<const DeviceCallPlan> plan) {
+  const OpDef& op = *plan->op;
+  const std::vector<bool>& on_host = plan->on_host;
+  if (std::find(on_host.begin(), on_host.end(), true) != on_host.end() ||
+      op.traits.kind != NodeKind::kPlain || holds_objects(plan->attrs))
+    return;
+  CallKind kind{runtime.id(), &op, runtime.soft_placement(), scope_of_thread(), given, {}};
+  for (const Tensor& t : inputs) {
+    const Array& a = t.impl()->array;
+    if (is_object(a.dtype()) || is_ref(a.dtype())) return;
+    kind.inputs.push_back({a.dtype(), a.shape(), device_of(a)});
+  }
+  Known& slot = slot_of(op, inputs);
+  slot.kind = std::move(kind);
+  slot.plan = std::move(plan);
+}
+
+}  // namespace tandem
