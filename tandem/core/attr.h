@@ -14,6 +14,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/core/string.h"
 
 namespace tandem {
 
@@ -87,7 +88,7 @@ class TANDEM_EXPORT AttrValue {
 class TANDEM_EXPORT AttrMap {
  public:
   struct Entry {
-    std::string name;
+    String name;
     AttrValue value;
   };
   AttrMap() = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ostream>
 
 #include "tandem/core/error.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -30,6 +31,15 @@ int axis_of(std::int64_t axis, int rank, const char* what) {
 }
 
 }  // namespace
+
+std::string SparseTensor::to_string() const {
+  if (!indices.defined() || !values.defined() || !dense_shape.defined()) return "<undefined>";
+  return cat("SparseTensor(indices=", indices, ", values=", values, ", dense_shape=", dense_shape,
+             ")");
+}
+std::ostream& operator<<(std::ostream& out, const SparseTensor& tensor) {
+  return out << tensor.to_string();
+}
 
 SparseTensor transpose(const SparseTensor& x, const std::vector<std::int64_t>& perm) {
   std::vector<std::int64_t> order = perm;

@@ -375,6 +375,7 @@ Tensor join(const std::vector<Tensor>& inputs, StringView separator) {
 }
 
 SplitResult split(Tensor input, Tensor separator, std::int64_t maxsplit) {
+  if (input.rank() == 0) input = reshape(std::move(input), {1});
   auto parts = call(kSplitV2, {std::move(input), std::move(separator)}, {{"maxsplit", maxsplit}});
   return {std::move(parts[0]), std::move(parts[1]), std::move(parts[2])};
 }
