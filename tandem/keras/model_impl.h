@@ -48,6 +48,10 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   virtual std::vector<std::string> output_names() const { return {"output"}; }
   /// What stands for the inputs; empty if their shapes are not known.
   virtual std::vector<KerasTensor> input_tensors() const { return {}; }
+  std::vector<KerasTensor> symbolic_inputs() const override {
+    std::vector<KerasTensor> own = input_tensors();
+    return own.empty() ? LayerImpl::symbolic_inputs() : own;
+  }
   /// The layers that a summary lists.
   virtual std::vector<Layer> layers() const { return sublayers(); }
 

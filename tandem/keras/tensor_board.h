@@ -13,6 +13,7 @@
 #include "tandem/core/string.h"
 #include "tandem/io/event_store.h"
 #include "tandem/keras/callback.h"
+#include "tandem/keras/positional.h"
 
 namespace tandem::keras::callbacks {
 
@@ -86,6 +87,10 @@ struct TensorBoardOptions {
 class TANDEM_EXPORT TensorBoard : public Callback {
  public:
   explicit TensorBoard(TensorBoardOptions options = {});
+  template <internal::Text T>
+  explicit TensorBoard(const T& log_dir, TensorBoardOptions options = {})
+      : TensorBoard(internal::with_argument(std::move(options), &TensorBoardOptions::log_dir,
+                                            log_dir, "log_dir")) {}
   ~TensorBoard() override;
   TensorBoard(TensorBoard&&) noexcept;
   TensorBoard& operator=(TensorBoard&&) noexcept;

@@ -20,6 +20,7 @@ struct Size3D {
   std::int64_t depth;
   std::int64_t height;
   std::int64_t width;
+  bool operator==(const Size3D&) const = default;
 };
 
 /// One axis or several.
@@ -29,6 +30,7 @@ class LayerAxes {
   LayerAxes(std::initializer_list<int> axes) : axes_(axes) {}
   LayerAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
   const std::vector<int>& list() const { return axes_; }
+  bool operator==(const LayerAxes& other) const = default;
 
  private:
   std::vector<int> axes_;
