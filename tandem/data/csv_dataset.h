@@ -14,10 +14,10 @@
 namespace tandem::data {
 
 struct MakeCsvOptions {
-  StringList column_names = {};    ///< of all columns; empty: the first line has them
-  std::vector<CsvColumn> column_defaults = {};   ///< of the columns wanted; empty: inferred
-  String label_name = {};                        ///< a column apart; empty: none
-  StringList select_columns = {};  ///< those wanted, by name; empty: all
+  StringList column_names = {};                 ///< of all columns; empty: the first line has them
+  std::vector<CsvColumn> column_defaults = {};  ///< of the columns wanted; empty: inferred
+  String label_name = {};                       ///< a column apart; empty: none
+  StringList select_columns = {};               ///< those wanted, by name; empty: all
   char field_delim = ',';
   bool use_quote_delim = true;
   String na_value = {};  ///< a missing value, as an empty field is

@@ -63,7 +63,8 @@ class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
   explicit EarlyStopping(const EarlyStoppingOptions& options = {});
   template <internal::Text T>
   explicit EarlyStopping(const T& monitor, const EarlyStoppingOptions& options = {})
-      : EarlyStopping(internal::with_argument(options, &EarlyStoppingOptions::monitor, monitor, "monitor")) {}
+      : EarlyStopping(
+            internal::with_argument(options, &EarlyStoppingOptions::monitor, monitor, "monitor")) {}
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(const Logs& logs) override;
@@ -193,7 +194,8 @@ class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {
   explicit ReduceLROnPlateau(const ReduceLROnPlateauOptions& options = {});
   template <internal::Text T>
   explicit ReduceLROnPlateau(const T& monitor, const ReduceLROnPlateauOptions& options = {})
-      : ReduceLROnPlateau(internal::with_argument(options, &ReduceLROnPlateauOptions::monitor, monitor, "monitor")) {}
+      : ReduceLROnPlateau(internal::with_argument(options, &ReduceLROnPlateauOptions::monitor,
+                                                  monitor, "monitor")) {}
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void visit_state(data::StateArchive& state) override;

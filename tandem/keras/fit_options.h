@@ -42,8 +42,8 @@ enum class Verbose : std::uint8_t {
   kLinePerEpoch,
 };
 
-/// The option `verbose`: a Verbose, or as Keras has it, 0 (silent), 1 (a bar), 2 (a line an epoch) or
-/// "auto".
+/// The option `verbose`: a Verbose, or as Keras has it, 0 (silent), 1 (a bar), 2 (a line an epoch)
+/// or "auto".
 class TANDEM_EXPORT Verbosity {
  public:
   Verbosity(Verbose verbose) : verbose_(verbose) {}

@@ -79,14 +79,16 @@ class TANDEM_EXPORT BinaryCrossentropy : public Loss {
   explicit BinaryCrossentropy(const CrossentropyLossOptions& options = {});
   template <std::same_as<bool> T>
   explicit BinaryCrossentropy(T from_logits, const CrossentropyLossOptions& options = {})
-      : BinaryCrossentropy(internal::with_argument(options, &CrossentropyLossOptions::from_logits, from_logits, "from_logits")) {}
+      : BinaryCrossentropy(internal::with_argument(options, &CrossentropyLossOptions::from_logits,
+                                                   from_logits, "from_logits")) {}
 };
 class TANDEM_EXPORT CategoricalCrossentropy : public Loss {
  public:
   explicit CategoricalCrossentropy(const CrossentropyLossOptions& options = {});
   template <std::same_as<bool> T>
   explicit CategoricalCrossentropy(T from_logits, const CrossentropyLossOptions& options = {})
-      : CategoricalCrossentropy(internal::with_argument(options, &CrossentropyLossOptions::from_logits, from_logits, "from_logits")) {}
+      : CategoricalCrossentropy(internal::with_argument(
+            options, &CrossentropyLossOptions::from_logits, from_logits, "from_logits")) {}
 };
 
 struct SparseCategoricalCrossentropyOptions {
@@ -99,8 +101,11 @@ class TANDEM_EXPORT SparseCategoricalCrossentropy : public Loss {
  public:
   explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& options = {});
   template <std::same_as<bool> T>
-  explicit SparseCategoricalCrossentropy(T from_logits, const SparseCategoricalCrossentropyOptions& options = {})
-      : SparseCategoricalCrossentropy(internal::with_argument(options, &SparseCategoricalCrossentropyOptions::from_logits, from_logits, "from_logits")) {}
+  explicit SparseCategoricalCrossentropy(T from_logits,
+                                         const SparseCategoricalCrossentropyOptions& options = {})
+      : SparseCategoricalCrossentropy(
+            internal::with_argument(options, &SparseCategoricalCrossentropyOptions::from_logits,
+                                    from_logits, "from_logits")) {}
 };
 
 struct FocalLossOptions {

@@ -114,16 +114,14 @@ class TANDEM_EXPORT TopKCategoricalAccuracy : public Metric {
   explicit TopKCategoricalAccuracy(const TopKOptions& options = {});
   template <internal::Integer T>
   explicit TopKCategoricalAccuracy(T k, const TopKOptions& options = {})
-      : TopKCategoricalAccuracy(internal::with_argument(options, &TopKOptions::k, k,
-                                  "k")) {}
+      : TopKCategoricalAccuracy(internal::with_argument(options, &TopKOptions::k, k, "k")) {}
 };
 class TANDEM_EXPORT SparseTopKCategoricalAccuracy : public Metric {
  public:
   explicit SparseTopKCategoricalAccuracy(const TopKOptions& options = {});
   template <internal::Integer T>
   explicit SparseTopKCategoricalAccuracy(T k, const TopKOptions& options = {})
-      : SparseTopKCategoricalAccuracy(internal::with_argument(options, &TopKOptions::k, k,
-                                  "k")) {}
+      : SparseTopKCategoricalAccuracy(internal::with_argument(options, &TopKOptions::k, k, "k")) {}
 };
 
 struct CountOptions {

@@ -98,7 +98,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   internal::Trainer& stepping_trainer() const;
   std::shared_ptr<internal::Trainer> trainer_;
   internal::Trainer* stepping_ = nullptr;  // whose step is under way
-  std::mutex predictor_mutex_;  // several threads may predict with one model
+  std::mutex predictor_mutex_;             // several threads may predict with one model
   std::shared_ptr<internal::Predictor> predictor_;
 };
 

@@ -39,7 +39,7 @@ class TANDEM_EXPORT Lion : public Optimizer {
   /// With this learning rate: Lion(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Lion(const R& learning_rate,
-                                                                const LionOptions& options = {})
+                                                                 const LionOptions& options = {})
       : Lion(internal::with_learning_rate(options, learning_rate)) {}
 };
 
@@ -70,7 +70,7 @@ class TANDEM_EXPORT Ftrl : public Optimizer {
   /// With this learning rate: Ftrl(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Ftrl(const R& learning_rate,
-                                                                const FtrlOptions& options = {})
+                                                                 const FtrlOptions& options = {})
       : Ftrl(internal::with_learning_rate(options, learning_rate)) {}
 };
 
@@ -97,7 +97,7 @@ class TANDEM_EXPORT Lamb : public Optimizer {
   /// With this learning rate: Lamb(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Lamb(const R& learning_rate,
-                                                                const LambOptions& options = {})
+                                                                 const LambOptions& options = {})
       : Lamb(internal::with_learning_rate(options, learning_rate)) {}
 };
 
@@ -126,8 +126,8 @@ class TANDEM_EXPORT Adafactor : public Optimizer {
   explicit Adafactor(const AdafactorOptions& options = {});
   /// With this learning rate: Adafactor(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adafactor(const R& learning_rate,
-                                                                const AdafactorOptions& options = {})
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adafactor(
+      const R& learning_rate, const AdafactorOptions& options = {})
       : Adafactor(internal::with_learning_rate(options, learning_rate)) {}
 };
 
@@ -164,7 +164,7 @@ class TANDEM_EXPORT Muon : public Optimizer {
   /// With this learning rate: Muon(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Muon(const R& learning_rate,
-                                                                const MuonOptions& options = {})
+                                                                 const MuonOptions& options = {})
       : Muon(internal::with_learning_rate(options, learning_rate)) {}
 };
 

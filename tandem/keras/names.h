@@ -14,6 +14,7 @@
 #include "tandem/keras/layers.h"
 #include "tandem/keras/losses.h"
 #include "tandem/keras/metrics.h"
+#include "tandem/keras/model.h"
 #include "tandem/keras/optimizers.h"
 #include "tandem/keras/regularizers.h"
 #include "tandem/keras/schedules.h"
@@ -56,6 +57,11 @@ inline KerasTensor maximum(const std::vector<KerasTensor>& inputs) { return Maxi
 inline KerasTensor minimum(const std::vector<KerasTensor>& inputs) { return Minimum()(inputs); }
 inline KerasTensor multiply(const std::vector<KerasTensor>& inputs) { return Multiply()(inputs); }
 inline KerasTensor subtract(const std::vector<KerasTensor>& inputs) { return Subtract()(inputs); }
+
+namespace models {
+using keras::Model;
+using keras::Sequential;
+}  // namespace models
 
 namespace activations {
 /// By its name; InvalidArgumentError for an unknown one.

@@ -41,8 +41,10 @@ class TANDEM_EXPORT SGD : public Optimizer {
       : SGD(internal::with_learning_rate(options, learning_rate)) {}
   /// … and Keras' next arguments.
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) SGD(const R& learning_rate, double momentum, bool nesterov = false)
-      : SGD(SGDOptions{.learning_rate = learning_rate, .momentum = momentum, .nesterov = nesterov}) {}
+  requires(std::is_convertible_v<R, LearningRate>)
+      SGD(const R& learning_rate, double momentum, bool nesterov = false)
+      : SGD(SGDOptions{
+            .learning_rate = learning_rate, .momentum = momentum, .nesterov = nesterov}) {}
 };
 
 struct AdamOptions {
@@ -69,12 +71,16 @@ class TANDEM_EXPORT Adam : public Optimizer {
   /// With this learning rate: Adam(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Adam(const R& learning_rate,
-                                                                const AdamOptions& options = {})
+                                                                 const AdamOptions& options = {})
       : Adam(internal::with_learning_rate(options, learning_rate)) {}
   /// … and Keras' next arguments.
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) Adam(const R& learning_rate, double beta_1, double beta_2 = 0.999, double epsilon = 1e-7)
-      : Adam(AdamOptions{.learning_rate = learning_rate, .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon}) {}
+  requires(std::is_convertible_v<R, LearningRate>)
+      Adam(const R& learning_rate, double beta_1, double beta_2 = 0.999, double epsilon = 1e-7)
+      : Adam(AdamOptions{.learning_rate = learning_rate,
+                         .beta_1 = beta_1,
+                         .beta_2 = beta_2,
+                         .epsilon = epsilon}) {}
 };
 
 struct AdamWOptions {
@@ -101,11 +107,12 @@ class TANDEM_EXPORT AdamW : public Optimizer {
   /// With this learning rate: AdamW(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit AdamW(const R& learning_rate,
-                                                                const AdamWOptions& options = {})
+                                                                  const AdamWOptions& options = {})
       : AdamW(internal::with_learning_rate(options, learning_rate)) {}
   /// … and Keras' next arguments.
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) AdamW(const R& learning_rate, double weight_decay)
+  requires(std::is_convertible_v<R, LearningRate>)
+      AdamW(const R& learning_rate, double weight_decay)
       : AdamW(AdamWOptions{.learning_rate = learning_rate, .weight_decay = weight_decay}) {}
 };
 
@@ -131,12 +138,13 @@ class TANDEM_EXPORT RMSprop : public Optimizer {
   explicit RMSprop(const RMSpropOptions& options = {});
   /// With this learning rate: RMSprop(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit RMSprop(const R& learning_rate,
-                                                                const RMSpropOptions& options = {})
+  requires(std::is_convertible_v<R, LearningRate>) explicit RMSprop(
+      const R& learning_rate, const RMSpropOptions& options = {})
       : RMSprop(internal::with_learning_rate(options, learning_rate)) {}
   /// … and Keras' next arguments.
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) RMSprop(const R& learning_rate, double rho, double momentum = 0)
+  requires(std::is_convertible_v<R, LearningRate>)
+      RMSprop(const R& learning_rate, double rho, double momentum = 0)
       : RMSprop(RMSpropOptions{.learning_rate = learning_rate, .rho = rho, .momentum = momentum}) {}
 };
 
@@ -160,8 +168,8 @@ class TANDEM_EXPORT Adagrad : public Optimizer {
   explicit Adagrad(const AdagradOptions& options = {});
   /// With this learning rate: Adagrad(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adagrad(const R& learning_rate,
-                                                                const AdagradOptions& options = {})
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adagrad(
+      const R& learning_rate, const AdagradOptions& options = {})
       : Adagrad(internal::with_learning_rate(options, learning_rate)) {}
 };
 
@@ -187,8 +195,8 @@ class TANDEM_EXPORT Adamax : public Optimizer {
   explicit Adamax(const AdamLikeOptions& options = {});
   /// With this learning rate: Adamax(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adamax(const R& learning_rate,
-                                                                const AdamLikeOptions& options = {})
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adamax(
+      const R& learning_rate, const AdamLikeOptions& options = {})
       : Adamax(internal::with_learning_rate(options, learning_rate)) {}
 };
 class TANDEM_EXPORT Nadam : public Optimizer {
@@ -196,8 +204,8 @@ class TANDEM_EXPORT Nadam : public Optimizer {
   explicit Nadam(const AdamLikeOptions& options = {});
   /// With this learning rate: Nadam(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Nadam(const R& learning_rate,
-                                                                const AdamLikeOptions& options = {})
+  requires(std::is_convertible_v<R, LearningRate>) explicit Nadam(
+      const R& learning_rate, const AdamLikeOptions& options = {})
       : Nadam(internal::with_learning_rate(options, learning_rate)) {}
 };
 
@@ -221,8 +229,8 @@ class TANDEM_EXPORT Adadelta : public Optimizer {
   explicit Adadelta(const AdadeltaOptions& options = {});
   /// With this learning rate: Adadelta(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adadelta(const R& learning_rate,
-                                                                const AdadeltaOptions& options = {})
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adadelta(
+      const R& learning_rate, const AdadeltaOptions& options = {})
       : Adadelta(internal::with_learning_rate(options, learning_rate)) {}
 };
 

@@ -28,8 +28,8 @@ Options with_argument(Options options, Member Options::*member, const Value& val
                       const char* name) {
   const Member given(value);
   if (!(options.*member == Options{}.*member) && !(options.*member == given)) {
-    throw InvalidArgumentError(cat("'", name, "' is given twice, by position and in the options: ",
-                                   "leave one of them out."));
+    throw InvalidArgumentError(cat(
+        "'", name, "' is given twice, by position and in the options: ", "leave one of them out."));
   }
   options.*member = given;
   return options;

@@ -86,10 +86,10 @@ class TANDEM_EXPORT ExponentialDecay : public LearningRateSchedule {
  public:
   explicit ExponentialDecay(const DecayOptions& options);
   ExponentialDecay(double initial_learning_rate, double decay_steps, double decay_rate,
-        bool staircase = false)
+                   bool staircase = false)
       : ExponentialDecay(DecayOptions{initial_learning_rate, decay_steps, decay_rate, staircase}) {}
   ExponentialDecay(double initial_learning_rate, double decay_steps, double decay_rate,
-        const StaircaseOptions& options)
+                   const StaircaseOptions& options)
       : ExponentialDecay(initial_learning_rate, decay_steps, decay_rate, options.staircase) {}
 };
 /// initial / (1 + rate · step / decay_steps)
@@ -97,10 +97,10 @@ class TANDEM_EXPORT InverseTimeDecay : public LearningRateSchedule {
  public:
   explicit InverseTimeDecay(const DecayOptions& options);
   InverseTimeDecay(double initial_learning_rate, double decay_steps, double decay_rate,
-        bool staircase = false)
+                   bool staircase = false)
       : InverseTimeDecay(DecayOptions{initial_learning_rate, decay_steps, decay_rate, staircase}) {}
   InverseTimeDecay(double initial_learning_rate, double decay_steps, double decay_rate,
-        const StaircaseOptions& options)
+                   const StaircaseOptions& options)
       : InverseTimeDecay(initial_learning_rate, decay_steps, decay_rate, options.staircase) {}
 };
 

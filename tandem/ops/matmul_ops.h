@@ -46,7 +46,8 @@ TANDEM_EXPORT Tensor tensordot(Tensor a, Tensor b, const std::vector<std::int64_
                                const std::vector<std::int64_t>& b_axes);
 /// Both in one argument, as tf.tensordot takes them: `{{1}, {0}}`.
 inline Tensor tensordot(
-    Tensor a, Tensor b, const std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>& axes) {
+    Tensor a, Tensor b,
+    const std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>& axes) {
   return tensordot(std::move(a), std::move(b), axes.first, axes.second);
 }
 

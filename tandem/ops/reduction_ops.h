@@ -41,14 +41,14 @@ TANDEM_EXPORT Tensor reduce_any(Tensor x, Axes axis = {}, bool keepdims = false)
 TANDEM_EXPORT Tensor reduce_logsumexp(Tensor x, Axes axis = {}, bool keepdims = false);
 
 // Templates: braces without names, `reduce_sum(x, {0, 1})`, are axes.
-#define TANDEM_REDUCTION_OPTIONS(NAME)                                       \
-  template <int = 0>                                                         \
-  Tensor NAME(Tensor x, const ReduceOptions& options) {                      \
-    return NAME(std::move(x), options.axis, options.keepdims);               \
-  }                                                                          \
-  template <int = 0>                                                         \
-  Tensor NAME(Tensor x, Axes axis, const KeepdimsOptions& options) {         \
-    return NAME(std::move(x), std::move(axis), options.keepdims);            \
+#define TANDEM_REDUCTION_OPTIONS(NAME)                               \
+  template <int = 0>                                                 \
+  Tensor NAME(Tensor x, const ReduceOptions& options) {              \
+    return NAME(std::move(x), options.axis, options.keepdims);       \
+  }                                                                  \
+  template <int = 0>                                                 \
+  Tensor NAME(Tensor x, Axes axis, const KeepdimsOptions& options) { \
+    return NAME(std::move(x), std::move(axis), options.keepdims);    \
   }
 TANDEM_REDUCTION_OPTIONS(reduce_sum)
 TANDEM_REDUCTION_OPTIONS(reduce_mean)

@@ -24,8 +24,8 @@ enum class Unit { kByte, kUtf8Char };
 /// joined with every element; all other shapes must be equal.
 TANDEM_EXPORT Tensor join(const std::vector<Tensor>& inputs, StringView separator = "");
 
-/// The pieces of all strings of a vector (a scalar counts as one string): where each belongs (row and place, int64 [n, 2]), the
-/// pieces, and the rows' number and greatest length.
+/// The pieces of all strings of a vector (a scalar counts as one string): where each belongs (row
+/// and place, int64 [n, 2]), the pieces, and the rows' number and greatest length.
 struct TANDEM_EXPORT SplitResult {
   Tensor indices;
   Tensor values;

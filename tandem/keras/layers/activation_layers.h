@@ -39,8 +39,7 @@ class TANDEM_EXPORT ReLU : public Layer {
   explicit ReLU(const ReLUOptions& options = {});
   template <internal::Number T>
   explicit ReLU(T max_value, const ReLUOptions& options = {})
-      : ReLU(internal::with_argument(options, &ReLUOptions::max_value, max_value,
-                                  "max_value")) {}
+      : ReLU(internal::with_argument(options, &ReLUOptions::max_value, max_value, "max_value")) {}
 };
 
 struct LeakyReLUOptions {
@@ -53,8 +52,8 @@ class TANDEM_EXPORT LeakyReLU : public Layer {
   explicit LeakyReLU(const LeakyReLUOptions& options = {});
   template <internal::Number T>
   explicit LeakyReLU(T negative_slope, const LeakyReLUOptions& options = {})
-      : LeakyReLU(internal::with_argument(options, &LeakyReLUOptions::negative_slope, negative_slope,
-                                  "negative_slope")) {}
+      : LeakyReLU(internal::with_argument(options, &LeakyReLUOptions::negative_slope,
+                                          negative_slope, "negative_slope")) {}
 };
 
 struct ELUOptions {
@@ -67,8 +66,7 @@ class TANDEM_EXPORT ELU : public Layer {
   explicit ELU(const ELUOptions& options = {});
   template <internal::Number T>
   explicit ELU(T alpha, const ELUOptions& options = {})
-      : ELU(internal::with_argument(options, &ELUOptions::alpha, alpha,
-                                  "alpha")) {}
+      : ELU(internal::with_argument(options, &ELUOptions::alpha, alpha, "alpha")) {}
 };
 
 struct PReLUOptions {
@@ -98,8 +96,7 @@ class TANDEM_EXPORT Softmax : public Layer {
   explicit Softmax(const SoftmaxOptions& options = {});
   template <internal::Integer T>
   explicit Softmax(T axis, const SoftmaxOptions& options = {})
-      : Softmax(internal::with_argument(options, &SoftmaxOptions::axis, axis,
-                                  "axis")) {}
+      : Softmax(internal::with_argument(options, &SoftmaxOptions::axis, axis, "axis")) {}
 };
 
 }  // namespace tandem::keras

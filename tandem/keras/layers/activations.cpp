@@ -138,38 +138,38 @@ const std::map<std::string, ActivationFunction::Function>& activations_by_name()
   using Table = std::map<std::string, ActivationFunction::Function>;
   static const NeverDestroyed<Table> table([] {
     return Table{
-      {"celu", [](const Tensor& x) { return celu(x); }},
-      {"elu", [](const Tensor& x) { return elu(x); }},
-      {"exponential", [](const Tensor& x) { return exp(x); }},
-      {"gelu", [](const Tensor& x) { return gelu(x); }},
-      {"glu", [](const Tensor& x) { return glu(x); }},
-      {"hard_shrink", [](const Tensor& x) { return hard_shrink(x); }},
-      {"hard_sigmoid", hard_sigmoid},
-      {"hard_silu", hard_silu},
-      {"hard_swish", hard_silu},
-      {"hard_tanh", hard_tanh},
-      {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); }},
-      {"linear", nullptr},
-      {"log_sigmoid", [](const Tensor& x) { return math::log_sigmoid(x); }},
-      {"log_softmax", [](const Tensor& x) { return nn::log_softmax(x); }},
-      {"mish", mish},
-      {"relu", [](const Tensor& x) { return nn::relu(x); }},
-      {"relu6", [](const Tensor& x) { return nn::relu6(x); }},
-      {"selu", [](const Tensor& x) { return nn::selu(x); }},
-      {"sigmoid", [](const Tensor& x) { return activations::sigmoid(x); }},
-      {"silu", [](const Tensor& x) { return nn::silu(x); }},
-      {"soft_shrink", [](const Tensor& x) { return soft_shrink(x); }},
-      {"softmax", [](const Tensor& x) { return softmax(x); }},
-      {"softplus", [](const Tensor& x) { return nn::softplus(x); }},
-      {"softsign", [](const Tensor& x) { return nn::softsign(x); }},
-      {"sparse_plus", sparse_plus},
-      {"sparse_sigmoid", sparse_sigmoid},
-      {"sparsemax", [](const Tensor& x) { return sparsemax(x); }},
-      {"squareplus", [](const Tensor& x) { return squareplus(x); }},
-      {"swish", [](const Tensor& x) { return nn::silu(x); }},
-      {"tanh", [](const Tensor& x) { return tanh(x); }},
-      {"tanh_shrink", tanh_shrink},
-};
+        {"celu", [](const Tensor& x) { return celu(x); }},
+        {"elu", [](const Tensor& x) { return elu(x); }},
+        {"exponential", [](const Tensor& x) { return exp(x); }},
+        {"gelu", [](const Tensor& x) { return gelu(x); }},
+        {"glu", [](const Tensor& x) { return glu(x); }},
+        {"hard_shrink", [](const Tensor& x) { return hard_shrink(x); }},
+        {"hard_sigmoid", hard_sigmoid},
+        {"hard_silu", hard_silu},
+        {"hard_swish", hard_silu},
+        {"hard_tanh", hard_tanh},
+        {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); }},
+        {"linear", nullptr},
+        {"log_sigmoid", [](const Tensor& x) { return math::log_sigmoid(x); }},
+        {"log_softmax", [](const Tensor& x) { return nn::log_softmax(x); }},
+        {"mish", mish},
+        {"relu", [](const Tensor& x) { return nn::relu(x); }},
+        {"relu6", [](const Tensor& x) { return nn::relu6(x); }},
+        {"selu", [](const Tensor& x) { return nn::selu(x); }},
+        {"sigmoid", [](const Tensor& x) { return activations::sigmoid(x); }},
+        {"silu", [](const Tensor& x) { return nn::silu(x); }},
+        {"soft_shrink", [](const Tensor& x) { return soft_shrink(x); }},
+        {"softmax", [](const Tensor& x) { return softmax(x); }},
+        {"softplus", [](const Tensor& x) { return nn::softplus(x); }},
+        {"softsign", [](const Tensor& x) { return nn::softsign(x); }},
+        {"sparse_plus", sparse_plus},
+        {"sparse_sigmoid", sparse_sigmoid},
+        {"sparsemax", [](const Tensor& x) { return sparsemax(x); }},
+        {"squareplus", [](const Tensor& x) { return squareplus(x); }},
+        {"swish", [](const Tensor& x) { return nn::silu(x); }},
+        {"tanh", [](const Tensor& x) { return tandem::tanh(x); }},
+        {"tanh_shrink", tanh_shrink},
+    };
   });
   return *table;
 }
@@ -282,7 +282,8 @@ ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&, double)
 ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&, std::int64_t)) {
   if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
 }
-ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&, const activations::ReluOptions&)) {
+ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&,
+                                                          const activations::ReluOptions&)) {
   if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
 }
 ActivationFunction::ActivationFunction(Tensor (*function)(Tensor, float)) {

@@ -42,8 +42,7 @@ class TANDEM_EXPORT MixUp : public Layer {
   explicit MixUp(const MixUpOptions& options = {});
   template <internal::Number T>
   explicit MixUp(T alpha, const MixUpOptions& options = {})
-      : MixUp(internal::with_argument(options, &MixUpOptions::alpha, alpha,
-                                  "alpha")) {}
+      : MixUp(internal::with_argument(options, &MixUpOptions::alpha, alpha, "alpha")) {}
 };
 
 struct CutMixOptions {

@@ -70,10 +70,12 @@ namespace {
 KerasTensor only_of(const std::vector<KerasTensor>& tensors, const LayerImpl& layer,
                     const char* what) {
   if (tensors.empty()) {
-    throw FailedPreconditionError(
-        cat("The layer '", layer.name(), "' (", layer.class_name(), ") has never been called with "
-            "KerasTensors and thus has no defined ", what, ". Only layers of a functional model, "
-            "or of a Sequential that is built, have one."));
+    throw FailedPreconditionError(cat("The layer '", layer.name(), "' (", layer.class_name(),
+                                      ") has never been called with "
+                                      "KerasTensors and thus has no defined ",
+                                      what,
+                                      ". Only layers of a functional model, "
+                                      "or of a Sequential that is built, have one."));
   }
   if (tensors.size() > 1) {
     throw InvalidArgumentError(cat("The layer '", layer.name(), "' (", layer.class_name(), ") has ",
@@ -178,7 +180,6 @@ std::int64_t Layer::count_params() const {
   for (const Variable& v : weights()) count += v.shape().num_elements();
   return count;
 }
-
 
 std::vector<Tensor> Layer::losses() const {
   std::vector<Tensor> penalties = impl()->added_losses();

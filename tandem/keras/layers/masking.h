@@ -24,7 +24,7 @@ class TANDEM_EXPORT Masking : public Layer {
   template <internal::Number T>
   explicit Masking(T mask_value, const MaskingOptions& options = {})
       : Masking(internal::with_argument(options, &MaskingOptions::mask_value, mask_value,
-                                  "mask_value")) {}
+                                        "mask_value")) {}
 };
 
 }  // namespace tandem::keras

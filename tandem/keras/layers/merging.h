@@ -36,8 +36,7 @@ class TANDEM_EXPORT Concatenate : public Layer {
   explicit Concatenate(const ConcatenateOptions& options = {});
   template <internal::Integer T>
   explicit Concatenate(T axis, const ConcatenateOptions& options = {})
-      : Concatenate(internal::with_argument(options, &ConcatenateOptions::axis, axis,
-                                  "axis")) {}
+      : Concatenate(internal::with_argument(options, &ConcatenateOptions::axis, axis, "axis")) {}
 };
 
 struct DotOptions {

@@ -63,8 +63,8 @@ class TANDEM_EXPORT LayerNormalization : public Layer {
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});
   template <internal::Integer T>
   explicit LayerNormalization(T axis, const LayerNormalizationOptions& options = {})
-      : LayerNormalization(internal::with_argument(options, &LayerNormalizationOptions::axis, axis,
-                                  "axis")) {}
+      : LayerNormalization(
+            internal::with_argument(options, &LayerNormalizationOptions::axis, axis, "axis")) {}
 };
 
 }  // namespace tandem::keras

@@ -54,28 +54,31 @@ Options with_window(const Options& options, const Size& pool_size) {
 }  // namespace
 
 MaxPooling1D::MaxPooling1D(std::int64_t pool_size, const Pooling1DOptions& options)
-    : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("MaxPooling1D", PoolKind::kMax, with_window(options, pool_size)), kArguments,
-          with_window(options, pool_size))) {}
+    : Layer(internal::with_arguments(std::make_shared<PoolingImpl>("MaxPooling1D", PoolKind::kMax,
+                                                                   with_window(options, pool_size)),
+                                     kArguments, with_window(options, pool_size))) {}
 MaxPooling2D::MaxPooling2D(Size2D pool_size, const Pooling2DOptions& options)
-    : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("MaxPooling2D", PoolKind::kMax, with_window(options, pool_size)), kArguments,
-          with_window(options, pool_size))) {}
+    : Layer(internal::with_arguments(std::make_shared<PoolingImpl>("MaxPooling2D", PoolKind::kMax,
+                                                                   with_window(options, pool_size)),
+                                     kArguments, with_window(options, pool_size))) {}
 AveragePooling1D::AveragePooling1D(std::int64_t pool_size, const Pooling1DOptions& options)
     : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage, with_window(options, pool_size)),
+          std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage,
+                                        with_window(options, pool_size)),
           kArguments, with_window(options, pool_size))) {}
 AveragePooling2D::AveragePooling2D(Size2D pool_size, const Pooling2DOptions& options)
     : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage, with_window(options, pool_size)),
+          std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage,
+                                        with_window(options, pool_size)),
           kArguments, with_window(options, pool_size))) {}
 MaxPooling3D::MaxPooling3D(Size3D pool_size, const Pooling3DOptions& options)
-    : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax, with_window(options, pool_size)), kArguments,
-          with_window(options, pool_size))) {}
+    : Layer(internal::with_arguments(std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax,
+                                                                   with_window(options, pool_size)),
+                                     kArguments, with_window(options, pool_size))) {}
 AveragePooling3D::AveragePooling3D(Size3D pool_size, const Pooling3DOptions& options)
     : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage, with_window(options, pool_size)),
+          std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage,
+                                        with_window(options, pool_size)),
           kArguments, with_window(options, pool_size))) {}
 
 namespace {

@@ -45,8 +45,8 @@ class TANDEM_EXPORT Normalization : public Layer {
   explicit Normalization(const NormalizationOptions& options = {});
   template <internal::Integer T>
   explicit Normalization(T axis, const NormalizationOptions& options = {})
-      : Normalization(internal::with_argument(options, &NormalizationOptions::axis, axis,
-                                  "axis")) {}
+      : Normalization(internal::with_argument(options, &NormalizationOptions::axis, axis, "axis")) {
+  }
   void adapt(const Tensor& data) const;
   /// Elements are the data, or (data, …).
   void adapt(const data::Dataset& batches) const;
@@ -82,8 +82,8 @@ class TANDEM_EXPORT CategoryEncoding : public Layer {
   explicit CategoryEncoding(const CategoryEncodingOptions& options);
   template <internal::Integer T>
   explicit CategoryEncoding(T num_tokens, const CategoryEncodingOptions& options = {})
-      : CategoryEncoding(internal::with_argument(options, &CategoryEncodingOptions::num_tokens, num_tokens,
-                                  "num_tokens")) {}
+      : CategoryEncoding(internal::with_argument(options, &CategoryEncodingOptions::num_tokens,
+                                                 num_tokens, "num_tokens")) {}
 };
 
 struct HashingOptions {
@@ -99,8 +99,8 @@ class TANDEM_EXPORT Hashing : public Layer {
   explicit Hashing(const HashingOptions& options);
   template <internal::Integer T>
   explicit Hashing(T num_bins, const HashingOptions& options = {})
-      : Hashing(internal::with_argument(options, &HashingOptions::num_bins, num_bins,
-                                  "num_bins")) {}
+      : Hashing(internal::with_argument(options, &HashingOptions::num_bins, num_bins, "num_bins")) {
+  }
 };
 
 template <class Token>
@@ -133,7 +133,7 @@ class TANDEM_EXPORT StringLookup : public Layer {
   template <internal::Integer T>
   explicit StringLookup(T max_tokens, const StringLookupOptions& options = {})
       : StringLookup(internal::with_argument(options, &StringLookupOptions::max_tokens, max_tokens,
-                                  "max_tokens")) {}
+                                             "max_tokens")) {}
   /// The most frequent tokens, ties in the order of the alphabet backwards, as Keras has them.
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
@@ -147,8 +147,8 @@ class TANDEM_EXPORT IntegerLookup : public Layer {
   explicit IntegerLookup(const IntegerLookupOptions& options = {});
   template <internal::Integer T>
   explicit IntegerLookup(T max_tokens, const IntegerLookupOptions& options = {})
-      : IntegerLookup(internal::with_argument(options, &IntegerLookupOptions::max_tokens, max_tokens,
-                                  "max_tokens")) {}
+      : IntegerLookup(internal::with_argument(options, &IntegerLookupOptions::max_tokens,
+                                              max_tokens, "max_tokens")) {}
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
   std::vector<std::int64_t> get_vocabulary() const;
@@ -176,8 +176,8 @@ class TANDEM_EXPORT TextVectorization : public Layer {
   explicit TextVectorization(const TextVectorizationOptions& options = {});
   template <internal::Integer T>
   explicit TextVectorization(T max_tokens, const TextVectorizationOptions& options = {})
-      : TextVectorization(internal::with_argument(options, &TextVectorizationOptions::max_tokens, max_tokens,
-                                  "max_tokens")) {}
+      : TextVectorization(internal::with_argument(options, &TextVectorizationOptions::max_tokens,
+                                                  max_tokens, "max_tokens")) {}
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
   std::vector<std::string> get_vocabulary() const;

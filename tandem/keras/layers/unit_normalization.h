@@ -37,8 +37,8 @@ class TANDEM_EXPORT GroupNormalization : public Layer {
   explicit GroupNormalization(const GroupNormalizationOptions& options = {});
   template <internal::Integer T>
   explicit GroupNormalization(T groups, const GroupNormalizationOptions& options = {})
-      : GroupNormalization(internal::with_argument(options, &GroupNormalizationOptions::groups, groups,
-                                  "groups")) {}
+      : GroupNormalization(internal::with_argument(options, &GroupNormalizationOptions::groups,
+                                                   groups, "groups")) {}
 };
 
 struct RMSNormalizationOptions {
@@ -65,8 +65,8 @@ class TANDEM_EXPORT UnitNormalization : public Layer {
   explicit UnitNormalization(const UnitNormalizationOptions& options = {});
   template <internal::Integer T>
   explicit UnitNormalization(T axis, const UnitNormalizationOptions& options = {})
-      : UnitNormalization(internal::with_argument(options, &UnitNormalizationOptions::axis, axis,
-                                  "axis")) {}
+      : UnitNormalization(
+            internal::with_argument(options, &UnitNormalizationOptions::axis, axis, "axis")) {}
 };
 
 }  // namespace tandem::keras

@@ -23,15 +23,19 @@ Verbose verbose_of(int level) {
 
 Verbosity::Verbosity(int level) : verbose_(verbose_of(level)) {
   if (level < 0 || level > 2) {
-    throw InvalidArgumentError(cat("`verbose` must be 0 (silent), 1 (a bar), 2 (a line an epoch) "
-                                   "or \"auto\", got ", level, "."));
+    throw InvalidArgumentError(
+        cat("`verbose` must be 0 (silent), 1 (a bar), 2 (a line an epoch) "
+            "or \"auto\", got ",
+            level, "."));
   }
 }
 
 Verbosity::Verbosity(const char* text) : verbose_(Verbose::kAuto) {
   if (String(text) != "auto") {
-    throw InvalidArgumentError(cat("`verbose` must be 0 (silent), 1 (a bar), 2 (a line an epoch) "
-                                   "or \"auto\", got \"", text, "\"."));
+    throw InvalidArgumentError(
+        cat("`verbose` must be 0 (silent), 1 (a bar), 2 (a line an epoch) "
+            "or \"auto\", got \"",
+            text, "\"."));
   }
 }
 

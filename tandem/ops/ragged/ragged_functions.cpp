@@ -29,8 +29,10 @@ void require_equal_ragged_rank(const std::vector<RaggedTensor>& values, const ch
   if (values.empty()) throw InvalidArgumentError(cat("td::ragged::", what, ": there is nothing."));
   for (const RaggedTensor& x : values) {
     if (!x.defined() || x.ragged_rank() != values.front().ragged_rank()) {
-      throw InvalidArgumentError(cat("td::ragged::", what, ": the tensors must have one ragged "
-                                     "rank; they are of shapes ", values.front().shape(), " and ",
+      throw InvalidArgumentError(cat("td::ragged::", what,
+                                     ": the tensors must have one ragged "
+                                     "rank; they are of shapes ",
+                                     values.front().shape(), " and ",
                                      x.defined() ? x.shape() : PartialShape(), "."));
     }
   }
@@ -62,9 +64,8 @@ RaggedTensor concat_rows(const std::vector<RaggedTensor>& values) {
 // Row r of each, for r = 0, 1, …, of tensors with equal numbers of rows.
 RaggedTensor interleave_rows(const std::vector<RaggedTensor>& values) {
   const Tensor parts = Tensor(static_cast<int>(values.size()));
-  const Tensor grid = transpose(
-      tandem::reshape(tandem::range(rows_of(values.front()) * parts),
-                      {static_cast<std::int64_t>(values.size()), -1}));
+  const Tensor grid = transpose(tandem::reshape(tandem::range(rows_of(values.front()) * parts),
+                                                {static_cast<std::int64_t>(values.size()), -1}));
   return ragged::gather(concat_rows(values), tandem::reshape(grid, {-1}));
 }
 
@@ -167,8 +168,7 @@ RaggedTensor stack(const std::vector<RaggedTensor>& values, std::int64_t axis) {
                                          false);
   }
   if (axis != 1) {
-    throw InvalidArgumentError(
-        cat("td::ragged::stack: axis ", axis, " is neither 0 nor 1."));
+    throw InvalidArgumentError(cat("td::ragged::stack: axis ", axis, " is neither 0 nor 1."));
   }
   RaggedTensor rows = interleave_rows(values);
   const Tensor parts = Tensor(static_cast<int>(values.size()));
@@ -263,23 +263,25 @@ void require_equal_rows(const RaggedTensor& a, const RaggedTensor& b) {
     equal = x.shape() == y.shape() && bool(reduce_all(cast(x, int64) == cast(y, int64)));
   }
   if (!equal) {
-    throw InvalidArgumentError(cat("Ragged tensors of different row lengths have no elements that "
-                                   "correspond: ", a.shape(), " and ", b.shape(), "."));
+    throw InvalidArgumentError(
+        cat("Ragged tensors of different row lengths have no elements that "
+            "correspond: ",
+            a.shape(), " and ", b.shape(), "."));
   }
 }
 
 }  // namespace
 
-#define TANDEM_RAGGED_OPERATOR(OPERATOR)                                        \
+#define TANDEM_RAGGED_OPERATOR(OPERATOR)                                         \
   RaggedTensor operator OPERATOR(const RaggedTensor& a, const RaggedTensor& b) { \
-    require_equal_rows(a, b);                                                   \
-    return a.with_flat_values(a.flat_values() OPERATOR b.flat_values());        \
-  }                                                                             \
+    require_equal_rows(a, b);                                                    \
+    return a.with_flat_values(a.flat_values() OPERATOR b.flat_values());         \
+  }                                                                              \
   RaggedTensor operator OPERATOR(const RaggedTensor& a, const Operand& b) {      \
-    return a.with_flat_values(a.flat_values() OPERATOR b);                      \
-  }                                                                             \
+    return a.with_flat_values(a.flat_values() OPERATOR b);                       \
+  }                                                                              \
   RaggedTensor operator OPERATOR(const Operand& a, const RaggedTensor& b) {      \
-    return b.with_flat_values(a OPERATOR b.flat_values());                      \
+    return b.with_flat_values(a OPERATOR b.flat_values());                       \
   }
 TANDEM_RAGGED_OPERATOR(+)
 TANDEM_RAGGED_OPERATOR(-)
