@@ -223,7 +223,7 @@ class TANDEM_EXPORT CSVLogger : public Callback {
  private:
   std::string filename_;
   CSVLoggerOptions options_;
-  std::unique_ptr<fs::WritableFile> file_;
+  std::shared_ptr<fs::WritableFile> file_;  // of copies too
   std::vector<std::string> keys_;
   bool write_header_ = true;
 };

@@ -124,6 +124,10 @@ struct PolynomialDecayEndOptions {
   double power = 1.0;
   bool cycle = false;
 };
+struct PolynomialDecayPowerOptions {
+  double power = 1.0;
+  bool cycle = false;
+};
 class TANDEM_EXPORT PolynomialDecay : public LearningRateSchedule {
  public:
   explicit PolynomialDecay(const PolynomialDecayOptions& options);
@@ -131,6 +135,10 @@ class TANDEM_EXPORT PolynomialDecay : public LearningRateSchedule {
                   double end_learning_rate = 0.0001, double power = 1.0, bool cycle = false)
       : PolynomialDecay(PolynomialDecayOptions{initial_learning_rate, decay_steps,
                                                end_learning_rate, power, cycle}) {}
+  PolynomialDecay(double initial_learning_rate, double decay_steps, double end_learning_rate,
+                  const PolynomialDecayPowerOptions& options)
+      : PolynomialDecay(initial_learning_rate, decay_steps, end_learning_rate, options.power,
+                        options.cycle) {}
   PolynomialDecay(double initial_learning_rate, double decay_steps,
                   const PolynomialDecayEndOptions& options)
       : PolynomialDecay(initial_learning_rate, decay_steps, options.end_learning_rate,

@@ -92,7 +92,10 @@ class TANDEM_EXPORT TensorBoard : public Callback {
       : TensorBoard(internal::with_argument(std::move(options), &TensorBoardOptions::log_dir,
                                             log_dir, "log_dir")) {}
   ~TensorBoard() override;
+  // Copies write to the same files.
+  TensorBoard(const TensorBoard&);
   TensorBoard(TensorBoard&&) noexcept;
+  TensorBoard& operator=(const TensorBoard&);
   TensorBoard& operator=(TensorBoard&&) noexcept;
 
   void on_train_begin() override;
@@ -108,7 +111,7 @@ class TANDEM_EXPORT TensorBoard : public Callback {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace tandem::keras::callbacks

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -62,7 +63,8 @@ struct DiscretizationOptions {
 class TANDEM_EXPORT Discretization : public Layer {
  public:
   explicit Discretization(const DiscretizationOptions& options);
-  explicit Discretization(const std::vector<float>& bin_boundaries,
+  template <std::same_as<std::vector<float>> Boundaries>
+  explicit Discretization(const Boundaries& bin_boundaries,
                           const DiscretizationOptions& options = {})
       : Discretization(internal::with_argument(options, &DiscretizationOptions::bin_boundaries,
                                                bin_boundaries, "bin_boundaries")) {}

@@ -251,6 +251,10 @@ RaggedTensor cast(const RaggedTensor& x, DTypeLike dtype) {
   return x.with_flat_values(cast(x.flat_values(), dtype));
 }
 
+RaggedTensor RaggedTensor::operator[](const Slice& rows) const {
+  return ragged::gather(*this, tandem::range(cast(nrows(), int64))[rows]);
+}
+
 namespace {
 
 // The row splits must agree; where they are computed later, the op on the values finds out.
