@@ -14,7 +14,6 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
-#include "tandem/core/string.h"
 
 namespace tandem {
 
@@ -88,7 +87,7 @@ class TANDEM_EXPORT AttrValue {
 class TANDEM_EXPORT AttrMap {
  public:
   struct Entry {
-    String name;
+    std::string name;
     AttrValue value;
   };
   AttrMap() = default;

@@ -46,8 +46,7 @@ class TANDEM_EXPORT Shape {
   /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of
   /// range.
   std::int64_t dim(int axis) const;
-  /// As `dim`, but unchecked.
-  std::int64_t operator[](int axis) const { return data()[axis < 0 ? axis + rank_ : axis]; }
+  std::int64_t operator[](int axis) const { return data()[axis]; }
   std::int64_t num_elements() const { return count_; }
   const std::int64_t* data() const { return heap_ ? heap_.get() : inline_; }
   std::span<const std::int64_t> dims() const { return {data(), static_cast<std::size_t>(rank_)}; }
@@ -107,7 +106,6 @@ class TANDEM_EXPORT PartialShape {
   int rank() const { return known_rank_ ? static_cast<int>(dims_.size()) : -1; }
   /// kUnknown when the rank or that size is unknown; negative axes count from the end.
   std::int64_t dim(int axis) const;
-  std::int64_t operator[](int axis) const { return dim(axis); }
   const std::vector<std::int64_t>& dims() const { return dims_; }
   void set_dim(int axis, std::int64_t size) { dims_.at(static_cast<std::size_t>(axis)) = size; }
   bool is_fully_known() const;

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <concepts>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "tandem/core/export.h"
 
@@ -37,23 +34,6 @@ class String : public std::string {
   requires(std::is_convertible_v<const T&, std::string> &&
            !std::is_convertible_v<const T&, std::string_view>) String(const T& text)
       : std::string(static_cast<std::string>(text)) {}
-};
-
-/// A list of texts, `{"a", "b"}`, each with the check of String: the type of vocabularies, names
-/// and tags in options.
-class StringList : public std::vector<std::string> {
- public:
-  StringList() = default;
-  StringList(std::initializer_list<String> texts)
-      : std::vector<std::string>(texts.begin(), texts.end()) {}
-  StringList(std::vector<std::string> texts) noexcept
-      : std::vector<std::string>(std::move(texts)) {}
-  /// Of other texts: `std::vector<const char*>`.
-  template <std::convertible_to<String> T>
-  StringList(const std::vector<T>& texts) {
-    reserve(texts.size());
-    for (const T& text : texts) push_back(String(text));
-  }
 };
 
 /// A std::string_view with the check of String: the type of parameters that take a text without

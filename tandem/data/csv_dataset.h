@@ -7,6 +7,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/file_datasets.h"
 #include "tandem/data/file_names.h"

@@ -10,7 +10,7 @@
 
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
-#include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/distribute/server.h"
 
 namespace tandem::distribute {

@@ -5,6 +5,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/runtime/traced_function.h"
 

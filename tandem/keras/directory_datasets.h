@@ -7,6 +7,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/image_dataset.h"
 #include "tandem/runtime/tensor.h"

@@ -9,6 +9,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 
 /// Labelled images from a folder, as Keras's image_dataset_from_directory makes them: the same

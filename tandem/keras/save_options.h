@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 namespace tandem::keras {
 
 struct SaveWeightsOptions {

@@ -21,7 +21,6 @@ struct Size2D {
   Size2D(std::int64_t h, std::int64_t w) : height(h), width(w) {}
   std::int64_t height;
   std::int64_t width;
-  bool operator==(const Size2D&) const = default;
 };
 
 /// What happens at the borders of an image: "SAME" (output size is input size / stride, rounded

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "tandem/core/export.h"
-#include "tandem/core/string.h"
 
 namespace tandem {
 
@@ -37,8 +36,8 @@ struct LogicalDeviceConfiguration {
 struct TANDEM_EXPORT DeviceConfig {
   /// Accelerators to emulate, "GPU:2,memory=1GiB" (docs/devices.md); an empty text for none. They
   /// stand in for real ones of the same type.
-  StringList emulate = {};
-  StringList plugins = {};                              ///< shared libraries that add devices
+  std::vector<std::string> emulate = {};
+  std::vector<std::string> plugins = {};                ///< shared libraries that add devices
   std::vector<std::shared_ptr<Backend>> backends = {};  ///< of the program's own, after all others
 
   /// Physical devices that are used; unsaid: all. The environment's list is an order too.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
-#include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/traced_function.h"
 #include "tandem/saved_model/value.h"

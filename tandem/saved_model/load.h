@@ -6,7 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
-#include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/saved_model/module.h"
 
 namespace tandem::saved_model {

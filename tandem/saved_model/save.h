@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/keras/model.h"
 #include "tandem/saved_model/module.h"
 

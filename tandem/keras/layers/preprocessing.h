@@ -13,6 +13,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/positional.h"

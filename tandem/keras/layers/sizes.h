@@ -7,6 +7,14 @@
 
 #include "tandem/ops/conv_ops.h"
 
+namespace tandem::nn {
+
+inline bool operator==(const Size2D& a, const Size2D& b) {
+  return a.height == b.height && a.width == b.width;
+}
+
+}  // namespace tandem::nn
+
 namespace tandem::keras {
 
 /// Height and width of a window: one number for both, or {height, width}.
