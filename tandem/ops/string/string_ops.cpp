@@ -6,6 +6,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
+#include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem {
