@@ -33,7 +33,7 @@ Tensor uniform(const IntList& shape, const UniformOptions& o) {
 Tensor randint(const IntList& shape, std::int64_t minval, std::int64_t maxval, DTypeLike dtype,
                const RandomSeed& seed) {
   // Other integers are drawn as int32, as Keras does.
-  const DType drawn = dtype == int32 || dtype == int64 ? dtype : int32;
+  const DType drawn = dtype == int32 || dtype == int64 ? DType(dtype) : int32;
   const Tensor x = stateless::stateless_uniform(shape, IntList(seed.draw()),
                                                 {.minval = static_cast<double>(minval),
                                                  .maxval = static_cast<double>(maxval),
