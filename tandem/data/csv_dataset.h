@@ -7,6 +7,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/file_datasets.h"
 #include "tandem/data/file_names.h"
@@ -14,10 +15,10 @@
 namespace tandem::data {
 
 struct MakeCsvOptions {
-  std::vector<std::string> column_names = {};    ///< of all columns; empty: the first line has them
-  std::vector<CsvColumn> column_defaults = {};   ///< of the columns wanted; empty: inferred
-  String label_name = {};                        ///< a column apart; empty: none
-  std::vector<std::string> select_columns = {};  ///< those wanted, by name; empty: all
+  StringList column_names = {};                 ///< of all columns; empty: the first line has them
+  std::vector<CsvColumn> column_defaults = {};  ///< of the columns wanted; empty: inferred
+  String label_name = {};                       ///< a column apart; empty: none
+  StringList select_columns = {};               ///< those wanted, by name; empty: all
   char field_delim = ',';
   bool use_quote_delim = true;
   String na_value = {};  ///< a missing value, as an empty field is

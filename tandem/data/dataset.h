@@ -25,10 +25,24 @@
 #include "tandem/data/structure.h"
 #include "tandem/runtime/tensor.h"
 
+namespace tandem {
+class RaggedTensor;
+namespace sparse {
+struct SparseTensor;
+}
+}  // namespace tandem
+
 namespace tandem::data {
 
+class Dataset;
 class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
 class Observer;
+// Of tandem/data/ragged_datasets.h.
+TANDEM_EXPORT Dataset slices_of_ragged(RaggedTensor ragged);
+TANDEM_EXPORT Dataset slices_of_sparse(const sparse::SparseTensor& sparse);
+
+/// Writes one element to `out` and returns true, or returns false at the end.
+using Generator = std::function<bool(Element& out)>;
 
 /// What `cardinality()` returns for a dataset without end. The same number as kAutotune, which is
 /// for numbers of threads and sizes of buffers: neither means the other.
@@ -97,6 +111,37 @@ class TANDEM_EXPORT Dataset {
  public:
   /// Has no elements to give: using it throws FailedPreconditionError.
   Dataset() = default;
+
+  // Sources by tf.data's names, `td::data::Dataset::range(10)`: each is the function of the same
+  // name in td::data, which is described below.
+  static Dataset from_tensor_slices(std::vector<Tensor> components);
+  static Dataset from_tensor_slices(Tensor tensor);
+  static Dataset from_tensor_slices(std::initializer_list<TensorMap::value_type> components);
+  template <std::derived_from<TensorMap::Base> Map>
+  static Dataset from_tensor_slices(const Map& components) {
+    return internal::slices_of(components);
+  }
+  template <std::same_as<RaggedTensor> Ragged>
+  static Dataset from_tensor_slices(const Ragged& ragged) {
+    return slices_of_ragged(ragged);
+  }
+  template <std::same_as<sparse::SparseTensor> Sparse>
+  static Dataset from_tensor_slices(const Sparse& sparse) {
+    return slices_of_sparse(sparse);
+  }
+  static Dataset from_tensors(std::vector<Tensor> components);
+  static Dataset from_tensors(Tensor tensor);
+  static Dataset from_tensors(std::initializer_list<TensorMap::value_type> components);
+  static Dataset range(std::int64_t stop);
+  static Dataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
+  static Dataset from_generator(std::function<Generator()> make, ElementSpec spec);
+  static Dataset list_files(FileNames patterns, ListFilesOptions options = {});
+  static Dataset choose_from_datasets(std::vector<Dataset> datasets, const Dataset& choices,
+                                      bool stop_on_empty_dataset = true);
+  static Dataset sample_from_datasets(std::vector<Dataset> datasets, SampleOptions options = {});
+  static Dataset zip(std::vector<Dataset> datasets);
+  static Dataset zip(std::initializer_list<std::pair<const std::string, Dataset>> datasets);
+
   /// Throws InvalidArgumentError for more than 2,000 nested stages: iterating them could
   /// overflow the stack.
   explicit Dataset(std::shared_ptr<const DatasetBase> base);
@@ -287,8 +332,6 @@ TANDEM_EXPORT Dataset from_tensors(std::initializer_list<TensorMap::value_type> 
 /// start, start + step, … before stop, as int64 scalars.
 TANDEM_EXPORT Dataset range(std::int64_t stop);
 TANDEM_EXPORT Dataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
-/// Writes one element to `out` and returns true, or returns false at the end.
-using Generator = std::function<bool(Element& out)>;
 /// Elements from a function: `make` is called at the beginning of each iteration and returns the
 /// function that gives its elements, one a call, on one thread at a time. They must agree with
 /// `spec`, a dtype and shape for each component:

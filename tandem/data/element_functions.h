@@ -12,9 +12,27 @@
 
 namespace tandem::data {
 
+class Dataset;
 class DatasetBase;
 
 namespace internal {
+/// A component for a callable that takes a dataset there: windows are variants that hold one.
+class TANDEM_EXPORT Component {
+ public:
+  explicit Component(const Tensor& tensor) : tensor_(tensor) {}
+  operator const Tensor&() const { return tensor_; }
+  /// Throws InvalidArgumentError if it holds none.
+  operator Dataset() const;
+
+ private:
+  const Tensor& tensor_;
+};
+
+template <class F, std::size_t... I>
+decltype(auto) call_with_components(F& f, const Element& element, std::index_sequence<I...>) {
+  if (element.size() != sizeof...(I)) throw_arity(sizeof...(I), element.size());
+  return f(Component(element[I])...);
+}
 
 /// Calls `f` on an element as ElementFn does.
 template <class F>
@@ -38,10 +56,26 @@ std::int64_t whole_number(T result, const char*) {
 [[noreturn]] TANDEM_EXPORT void throw_reduce_arity(std::size_t wanted, const Element& state,
                                                    const Element& element);
 
+/// Calls `f` on an element; it may take datasets for components that hold some.
+template <class F>
+decltype(auto) call_with_datasets(F& f, const Element& element) {
+  constexpr int kTensors = arity_of<F>();
+  if constexpr (kTensors < 0) {
+    return f(element);
+  } else {
+    constexpr auto kIndices = std::make_index_sequence<static_cast<std::size_t>(kTensors)>();
+    if constexpr (tandem::internal::takes<F>(kIndices)) {
+      return spread(f, element, kIndices);
+    } else {
+      return call_with_components(f, element, kIndices);
+    }
+  }
+}
 }  // namespace internal
 
 /// A function from elements to datasets, for flat_map and interleave: any callable over tensors, or
-/// one `const td::data::Element&`, that returns a td::data::Dataset.
+/// one `const td::data::Element&`, that returns a td::data::Dataset. A parameter may be a Dataset
+/// where the component holds one: `window(3).flat_map([](Dataset w) { return w.batch(3); })`.
 class DatasetFn {
  public:
   template <class F>
@@ -49,7 +83,7 @@ class DatasetFn {
       DatasetFn(F callable)  // NOLINT: implicit, so that lambdas can be passed
       : arity_(internal::arity_of<F>()),
         call_([f = std::move(callable)](const Element& element) mutable {
-          return internal::call_on(f, element).base();
+          return internal::call_with_datasets(f, element).base();
         }) {}
 
   /// Tensors that the callable takes; -1 if it takes whole elements.

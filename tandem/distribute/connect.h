@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/distribute/cluster_resolver.h"
 #include "tandem/distribute/server.h"
 
@@ -32,7 +33,7 @@ class TANDEM_EXPORT Connection {
  public:
   struct Options {
     Security security = {};
-    std::string job = "client";  ///< by which the tasks know this process
+    String job = "client";  ///< by which the tasks know this process
     /// How long the tasks may take to answer at first.
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
     /// A context whose client has not called for so long is ended by its task.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
 #include "tandem/distribute/cluster_spec.h"
 #include "tandem/distribute/server.h"
@@ -50,7 +51,7 @@ enum class ShardPlacement : std::uint8_t { kRoundRobin, kBySize, kByHash };
 /// What parameter servers apply gradients with. "sgd", "momentum", "adagrad" and "adam"; formulas
 /// and defaults are Keras'.
 struct ServerOptimizer {
-  std::string name = "adam";
+  String name = "adam";
   double learning_rate = 0.001;
   double momentum = 0.9;
   double beta_1 = 0.9;
@@ -100,8 +101,8 @@ class TANDEM_EXPORT ParameterServerStrategy {
     std::int64_t max_staleness = 0;
     /// How many servers hold each variable. The servers' own option counts where it is higher.
     int replicas = 1;
-    std::string worker_job = "worker";
-    std::string server_job = "ps";
+    String worker_job = "worker";
+    String server_job = "ps";
     /// A worker that has not answered for so long is taken for lost.
     std::chrono::milliseconds heartbeat_timeout{10'000};
     /// Gets a line when a worker is lost or comes back. On a thread of the strategy.

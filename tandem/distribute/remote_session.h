@@ -10,6 +10,7 @@
 
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string_list.h"
 #include "tandem/distribute/server.h"
 
 namespace tandem::distribute {
@@ -28,7 +29,7 @@ class TANDEM_EXPORT RemoteSession {
     Security security = {};       ///< certificates, where the server asks for them
     bool isolate_state = false;   ///< variables and queues of its own
     bool soft_placement = false;  ///< nodes go elsewhere where the device they ask for can't be had
-    std::vector<std::string> device_filters = {};  ///< the tasks that it may use; none: all
+    StringList device_filters = {};  ///< the tasks that it may use; none: all
     /// How long the session may take to begin; none: until all tasks of the cluster answer.
     std::optional<std::chrono::nanoseconds> timeout = {};
   };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/distribute/cluster_spec.h"
 #include "tandem/runtime/runtime.h"
 
@@ -13,9 +14,9 @@ namespace tandem::distribute {
 /// How tasks trust each other. Loopback addresses and UNIX sockets are served in the clear.
 /// Anything else needs TLS, where both sides show certificates, or `insecure`.
 struct Security {
-  std::string certificate = {};  ///< PEM files, read again while they are in use
-  std::string key = {};
-  std::string authority = {};
+  String certificate = {};  ///< PEM files, read again while they are in use
+  String key = {};
+  String authority = {};
   bool insecure = false;  ///< in the clear on any address, where anyone may run anything
 };
 
@@ -34,13 +35,13 @@ class TANDEM_EXPORT Server {
  public:
   struct Options {
     ClusterSpec cluster = {};
-    std::string job = "localhost";
+    String job = "localhost";
     int task = 0;
     int port = -1;  ///< in place of the one in the cluster; 0 takes a free one
     Security security = {};
     /// A folder for the variables of a ParameterServerStrategy and each update of them, so that a
     /// server that is started again goes on with them; empty: they are lost with it.
-    std::string durable = {};
+    String durable = {};
     /// How many tasks of the job hold each variable of a ParameterServerStrategy: with 2, kill -9
     /// of one loses nothing, and training goes on at once. A strategy may ask for more.
     int replicas = 1;

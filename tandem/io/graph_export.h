@@ -5,6 +5,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -20,9 +21,9 @@ struct ExportOptions {
   GraphFormat format = GraphFormat::kBinary;
   ExportVariables variables = ExportVariables::kFreeze;
   /// Names of the placeholders, one for each argument; empty: the arguments' own.
-  std::vector<std::string> inputs = {};
+  StringList inputs = {};
   /// Names of nodes that hand out the results; empty: the results' own.
-  std::vector<std::string> outputs = {};
+  StringList outputs = {};
 };
 
 /// A GraphDef, and how to run it.

@@ -148,6 +148,9 @@ struct PreprocessOptions {
 };
 /// Images of 0 … 255, one or a batch, as a network was trained on.
 TANDEM_EXPORT Tensor preprocess_input(const Tensor& x, const PreprocessOptions& options = {});
+/// As a part of a model.
+TANDEM_EXPORT KerasTensor preprocess_input(const KerasTensor& x,
+                                           const PreprocessOptions& options = {});
 
 /// The classes of the highest scores for each row of [batch, 1000]. `class_index` is the file
 /// imagenet_class_index.json; by default it is looked for in Keras' cache (~/.keras/models), and
@@ -157,16 +160,26 @@ TANDEM_EXPORT std::vector<std::vector<ClassScore>> decode_predictions(
 
 }  // namespace imagenet_utils
 
+namespace imagenet_utils {
+/// preprocess_input, or with an empty mode, for models that scale by themselves, nothing.
+template <class T>
+T preprocess_in_mode(const T& x, const String& data_format, const char* mode) {
+  if (!*mode) return x;
+  return preprocess_input(x, {.data_format = data_format, .mode = mode});
+}
+}  // namespace imagenet_utils
+
 // Each architecture with what goes before and after it, as Keras' modules have them.
-#define TANDEM_APPLICATION(MODULE, SCALED)                                                        \
-  namespace MODULE {                                                                              \
-  inline Tensor preprocess_input(const Tensor& x, const String& data_format = "channels_last") {  \
-    const std::string mode = SCALED;                                                              \
-    return mode.empty()                                                                           \
-               ? x                                                                                \
-               : imagenet_utils::preprocess_input(x, {.data_format = data_format, .mode = mode}); \
-  }                                                                                               \
-  using imagenet_utils::decode_predictions;                                                       \
+#define TANDEM_APPLICATION(MODULE, SCALED)                                                       \
+  namespace MODULE {                                                                             \
+  inline Tensor preprocess_input(const Tensor& x, const String& data_format = "channels_last") { \
+    return imagenet_utils::preprocess_in_mode(x, data_format, SCALED);                           \
+  }                                                                                              \
+  inline KerasTensor preprocess_input(const KerasTensor& x,                                      \
+                                      const String& data_format = "channels_last") {             \
+    return imagenet_utils::preprocess_in_mode(x, data_format, SCALED);                           \
+  }                                                                                              \
+  using imagenet_utils::decode_predictions;                                                      \
   }
 TANDEM_APPLICATION(convnext, "")
 TANDEM_APPLICATION(densenet, "torch")

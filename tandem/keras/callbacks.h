@@ -12,6 +12,7 @@
 #include "tandem/core/string.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/keras/callback.h"
+#include "tandem/keras/positional.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::train {
@@ -60,6 +61,10 @@ struct EarlyStoppingOptions {
 class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
  public:
   explicit EarlyStopping(const EarlyStoppingOptions& options = {});
+  template <internal::Text T>
+  explicit EarlyStopping(const T& monitor, const EarlyStoppingOptions& options = {})
+      : EarlyStopping(
+            internal::with_argument(options, &EarlyStoppingOptions::monitor, monitor, "monitor")) {}
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void on_train_end(const Logs& logs) override;
@@ -187,6 +192,10 @@ struct ReduceLROnPlateauOptions {
 class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {
  public:
   explicit ReduceLROnPlateau(const ReduceLROnPlateauOptions& options = {});
+  template <internal::Text T>
+  explicit ReduceLROnPlateau(const T& monitor, const ReduceLROnPlateauOptions& options = {})
+      : ReduceLROnPlateau(internal::with_argument(options, &ReduceLROnPlateauOptions::monitor,
+                                                  monitor, "monitor")) {}
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void visit_state(data::StateArchive& state) override;
@@ -214,7 +223,7 @@ class TANDEM_EXPORT CSVLogger : public Callback {
  private:
   std::string filename_;
   CSVLoggerOptions options_;
-  std::unique_ptr<fs::WritableFile> file_;
+  std::shared_ptr<fs::WritableFile> file_;  // of copies too
   std::vector<std::string> keys_;
   bool write_header_ = true;
 };

@@ -7,6 +7,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/image_dataset.h"
 #include "tandem/runtime/tensor.h"
@@ -19,7 +20,7 @@ struct TextDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
   std::optional<String> label_mode = "int";
-  std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
+  StringList class_names = {};                  ///< their order; empty: alphabetical, all folders
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single texts
   std::optional<std::int64_t> max_length = std::nullopt;  ///< bytes to which texts are cut
   bool shuffle = true;                                    ///< else in the order of the paths
@@ -43,7 +44,7 @@ struct AudioDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
   std::optional<String> label_mode = "int";
-  std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
+  StringList class_names = {};                  ///< their order; empty: alphabetical, all folders
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single sounds
   /// Samples to which sounds are cut or filled up with zeros. Without it sounds of a batch must be
   /// equally long.

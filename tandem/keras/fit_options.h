@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/export.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/callback.h"
 #include "tandem/keras/tensor_list.h"
@@ -41,10 +42,27 @@ enum class Verbose : std::uint8_t {
   kLinePerEpoch,
 };
 
+/// The option `verbose`: a Verbose, or as Keras has it, 0 (silent), 1 (a bar), 2 (a line an epoch)
+/// or "auto".
+class TANDEM_EXPORT Verbosity {
+ public:
+  Verbosity(Verbose verbose) : verbose_(verbose) {}
+  /// Throws InvalidArgumentError for other numbers.
+  Verbosity(int level);
+  Verbosity(bool progress_bar)
+      : verbose_(progress_bar ? Verbose::kProgressBar : Verbose::kSilent) {}
+  /// Throws InvalidArgumentError for other texts than "auto".
+  Verbosity(const char* text);
+  operator Verbose() const { return verbose_; }
+
+ private:
+  Verbose verbose_;
+};
+
 struct FitOptions {
   std::int64_t batch_size = 32;  ///< for tensors; a dataset has batches already
   int epochs = 1;                ///< the number of the last epoch, counted from 1
-  Verbose verbose = Verbose::kAuto;
+  Verbosity verbose = Verbose::kAuto;
   std::vector<CallbackRef> callbacks = {};
   double validation_split = 0;  ///< this share of the tensors, from their end, is for validation
   ValidationData validation_data = {};
@@ -61,7 +79,7 @@ struct FitOptions {
 
 struct EvaluateOptions {
   std::int64_t batch_size = 32;
-  Verbose verbose = Verbose::kAuto;
+  Verbosity verbose = Verbose::kAuto;
   Tensor sample_weight = {};
   std::optional<std::int64_t> steps = std::nullopt;
   std::vector<CallbackRef> callbacks = {};
@@ -69,7 +87,7 @@ struct EvaluateOptions {
 
 struct PredictOptions {
   std::int64_t batch_size = 32;
-  Verbose verbose = Verbose::kAuto;
+  Verbosity verbose = Verbose::kAuto;
   std::optional<std::int64_t> steps = std::nullopt;
   std::vector<CallbackRef> callbacks = {};
 };

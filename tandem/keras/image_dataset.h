@@ -9,6 +9,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 
 /// Labelled images from a folder, as Keras's image_dataset_from_directory makes them: the same
@@ -39,7 +40,7 @@ struct ImageDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
   std::optional<String> label_mode = "int";
-  std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
+  StringList class_names = {};                  ///< their order; empty: alphabetical, all folders
   String color_mode = "rgb";                    ///< "grayscale", "rgb" or "rgba"
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single images
   std::array<std::int64_t, 2> image_size = {256, 256};    ///< height, width

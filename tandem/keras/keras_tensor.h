@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/dtype.h"
+#include "tandem/core/dtype_like.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
 #include "tandem/core/string.h"
@@ -48,7 +49,7 @@ class TANDEM_EXPORT KerasTensor {
 
 struct InputOptions {
   std::int64_t batch_size = -1;  ///< -1: any
-  DType dtype = float32;
+  DTypeLike dtype = float32;
   String name = {};  ///< "input_layer", "input_layer_1", … by default
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/activations.h"
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/keras/ops/elementwise.h"
 #include "tandem/ops/activation_ops.h"
@@ -122,6 +123,17 @@ inline KerasTensor operator-(const KerasTensor& x) {
         arguments...);                                                                     \
   }
 
+// Its options.
+#define TANDEM_LIFT_REDUCTION(NAME)                                                                \
+  inline keras::KerasTensor NAME(const keras::KerasTensor& x, const ReduceOptions& options) {      \
+    return keras::internal::lift(                                                                  \
+        #NAME, [options](const Tensor& t) { return NAME(t, options.axis, options.keepdims); }, x); \
+  }                                                                                                \
+  inline keras::KerasTensor NAME(const keras::KerasTensor& x, Axes axis,                           \
+                                 const KeepdimsOptions& options) {                                 \
+    return NAME(x, ReduceOptions{.axis = std::move(axis), .keepdims = options.keepdims});          \
+  }
+
 namespace tandem {
 TANDEM_LIFT(abs)
 TANDEM_LIFT(cast)
@@ -135,10 +147,15 @@ TANDEM_LIFT(maximum)
 TANDEM_LIFT(minimum)
 TANDEM_LIFT(pow)
 TANDEM_LIFT(reduce_max)
+TANDEM_LIFT_REDUCTION(reduce_max)
 TANDEM_LIFT(reduce_mean)
+TANDEM_LIFT_REDUCTION(reduce_mean)
 TANDEM_LIFT(reduce_min)
+TANDEM_LIFT_REDUCTION(reduce_min)
 TANDEM_LIFT(reduce_prod)
+TANDEM_LIFT_REDUCTION(reduce_prod)
 TANDEM_LIFT(reduce_sum)
+TANDEM_LIFT_REDUCTION(reduce_sum)
 TANDEM_LIFT(sigmoid)
 TANDEM_LIFT(sin)
 TANDEM_LIFT(sqrt)
@@ -190,4 +207,38 @@ TANDEM_LIFT(softmax)
 TANDEM_LIFT(softplus)
 TANDEM_LIFT(swish)
 }  // namespace nn
+namespace keras::activations {
+TANDEM_LIFT(celu)
+TANDEM_LIFT(elu)
+TANDEM_LIFT(exponential)
+TANDEM_LIFT(gelu)
+TANDEM_LIFT(glu)
+TANDEM_LIFT(hard_shrink)
+TANDEM_LIFT(hard_sigmoid)
+TANDEM_LIFT(hard_silu)
+TANDEM_LIFT(hard_swish)
+TANDEM_LIFT(hard_tanh)
+TANDEM_LIFT(leaky_relu)
+TANDEM_LIFT(linear)
+TANDEM_LIFT(log_sigmoid)
+TANDEM_LIFT(log_softmax)
+TANDEM_LIFT(mish)
+TANDEM_LIFT(relu)
+TANDEM_LIFT(relu6)
+TANDEM_LIFT(selu)
+TANDEM_LIFT(sigmoid)
+TANDEM_LIFT(silu)
+TANDEM_LIFT(soft_shrink)
+TANDEM_LIFT(softmax)
+TANDEM_LIFT(softplus)
+TANDEM_LIFT(softsign)
+TANDEM_LIFT(sparse_plus)
+TANDEM_LIFT(sparse_sigmoid)
+TANDEM_LIFT(sparsemax)
+TANDEM_LIFT(squareplus)
+TANDEM_LIFT(swish)
+TANDEM_LIFT(tanh)
+TANDEM_LIFT(tanh_shrink)
+}  // namespace keras::activations
 }  // namespace tandem
+#undef TANDEM_LIFT_REDUCTION

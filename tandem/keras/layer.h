@@ -19,6 +19,34 @@ namespace tandem::keras {
 
 class LayerImpl;
 
+/// `layer.trainable`: whether training changes the weights, here and in the layers within. Read as
+/// a bool, set by assignment; a model must be compiled again afterwards.
+///
+///     base.trainable = false;
+///     if (base.trainable) …
+class TANDEM_EXPORT TrainableProperty {
+ public:
+  TrainableProperty(const TrainableProperty&) = default;
+  operator bool() const { return get(); }
+  bool operator()() const { return get(); }
+  const TrainableProperty& operator=(bool value) const {
+    set(value);
+    return *this;
+  }
+  TrainableProperty& operator=(const TrainableProperty& other) {
+    set(other.get());
+    return *this;
+  }
+
+ private:
+  friend class Layer;
+  explicit TrainableProperty(std::shared_ptr<LayerImpl> impl) : impl_(std::move(impl)) {}
+  bool get() const;
+  void set(bool value) const;
+
+  std::shared_ptr<LayerImpl> impl_;
+};
+
 /// A function of tensors with weights of its own. A handle: copies are the same layer.
 ///
 /// The classes of tandem/keras/layers make layers (`Dense(32)`), which go into a Sequential, or are
@@ -33,10 +61,15 @@ class LayerImpl;
 class TANDEM_EXPORT Layer {
  public:
   /// No layer.
-  Layer() = default;
+  Layer() : trainable(nullptr) {}
   explicit Layer(std::shared_ptr<LayerImpl> impl);
   /// The layer that made it, so that Sequential{Input({784}), …} works.
   Layer(const KerasTensor& tensor);
+  Layer(const Layer&) = default;
+  Layer(Layer&&) noexcept = default;
+  // Another layer, whose `trainable` is its own.
+  Layer& operator=(const Layer& other);
+  Layer& operator=(Layer&& other) noexcept;
 
   bool defined() const noexcept { return impl_ != nullptr; }
 
@@ -52,6 +85,12 @@ class TANDEM_EXPORT Layer {
                               const CallOptions& options = {}) const;
   std::vector<KerasTensor> outputs(const std::vector<KerasTensor>& inputs,
                                    const CallOptions& options = {}) const;
+  /// What it was given and what it made when it was first called with KerasTensors, for a model
+  /// that ends there: `Model(model.inputs(), model.get_layer("conv5").output())`. Throws
+  /// FailedPreconditionError if it was not called, or no model holds the call any more, and
+  /// InvalidArgumentError where there are several.
+  KerasTensor input() const;
+  KerasTensor output() const;
 
   const std::string& name() const;
   /// "Dense"
@@ -93,8 +132,9 @@ class TANDEM_EXPORT Layer {
 
   /// Whether training changes the weights, here and in the layers within. A model must be compiled
   /// again afterwards.
-  bool trainable() const;
-  void set_trainable(bool trainable) const;
+  TrainableProperty trainable;
+  /// `trainable = value`
+  void set_trainable(bool value) const { trainable = value; }
 
   /// What add_loss received in the last call, here and in the layers within, then the penalties of
   /// the weights' regularizers: scalars.

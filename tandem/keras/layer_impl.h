@@ -97,6 +97,10 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   std::vector<KerasTensor> run(const std::vector<KerasTensor>& inputs, const CallOptions& options);
   void ensure_built(const std::vector<PartialShape>& inputs);
 
+  /// The KerasTensors of its first call with such that a model still holds; none: there is none.
+  virtual std::vector<KerasTensor> symbolic_inputs() const;
+  virtual std::vector<KerasTensor> symbolic_outputs() const;
+
   /// The dtype and shape of each output, found by tracing `call_many`.
   struct TensorSpec {
     DType dtype;
@@ -213,6 +217,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   mutable std::uint64_t losses_call_ = 0;  // the call that they are from
   std::uint64_t last_call_ = 0;
   std::vector<PartialShape> output_shapes_;
+  std::weak_ptr<internal::CallNode> first_call_;  // weak: it holds this layer
+  std::vector<TensorSpec> first_outputs_;
 };
 
 /// A layer of a class of your own.

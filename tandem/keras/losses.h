@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "tandem/core/string.h"
 #include "tandem/keras/loss.h"
 #include "tandem/keras/loss_functions.h"
+#include "tandem/keras/positional.h"
 #include "tandem/keras/reduction.h"
 
 namespace tandem::keras::losses {
@@ -46,6 +48,9 @@ struct HuberOptions {
 class TANDEM_EXPORT Huber : public Loss {
  public:
   explicit Huber(const HuberOptions& options = {});
+  template <internal::Number T>
+  explicit Huber(T delta, const HuberOptions& options = {})
+      : Huber(internal::with_argument(options, &HuberOptions::delta, delta, "delta")) {}
 };
 
 struct CosineSimilarityOptions {
@@ -56,6 +61,10 @@ struct CosineSimilarityOptions {
 class TANDEM_EXPORT CosineSimilarity : public Loss {
  public:
   explicit CosineSimilarity(const CosineSimilarityOptions& options = {});
+  template <internal::Integer T>
+  explicit CosineSimilarity(T axis, const CosineSimilarityOptions& options = {})
+      : CosineSimilarity(
+            internal::with_argument(options, &CosineSimilarityOptions::axis, axis, "axis")) {}
 };
 
 struct CrossentropyLossOptions {
@@ -68,10 +77,18 @@ struct CrossentropyLossOptions {
 class TANDEM_EXPORT BinaryCrossentropy : public Loss {
  public:
   explicit BinaryCrossentropy(const CrossentropyLossOptions& options = {});
+  template <std::same_as<bool> T>
+  explicit BinaryCrossentropy(T from_logits, const CrossentropyLossOptions& options = {})
+      : BinaryCrossentropy(internal::with_argument(options, &CrossentropyLossOptions::from_logits,
+                                                   from_logits, "from_logits")) {}
 };
 class TANDEM_EXPORT CategoricalCrossentropy : public Loss {
  public:
   explicit CategoricalCrossentropy(const CrossentropyLossOptions& options = {});
+  template <std::same_as<bool> T>
+  explicit CategoricalCrossentropy(T from_logits, const CrossentropyLossOptions& options = {})
+      : CategoricalCrossentropy(internal::with_argument(
+            options, &CrossentropyLossOptions::from_logits, from_logits, "from_logits")) {}
 };
 
 struct SparseCategoricalCrossentropyOptions {
@@ -83,6 +100,12 @@ struct SparseCategoricalCrossentropyOptions {
 class TANDEM_EXPORT SparseCategoricalCrossentropy : public Loss {
  public:
   explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& options = {});
+  template <std::same_as<bool> T>
+  explicit SparseCategoricalCrossentropy(T from_logits,
+                                         const SparseCategoricalCrossentropyOptions& options = {})
+      : SparseCategoricalCrossentropy(
+            internal::with_argument(options, &SparseCategoricalCrossentropyOptions::from_logits,
+                                    from_logits, "from_logits")) {}
 };
 
 struct FocalLossOptions {

@@ -76,6 +76,12 @@ class TANDEM_EXPORT Metric {
 
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
+  /// Takes a batch in and returns the result so far.
+  Tensor operator()(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight = {}) const {
+    update_state(y_true, y_pred, sample_weight);
+    return result();
+  }
   Tensor result() const;
   /// Starts over.
   void reset_state() const;

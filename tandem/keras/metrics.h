@@ -8,6 +8,7 @@
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
 #include "tandem/keras/metric.h"
+#include "tandem/keras/positional.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras::metrics {
@@ -22,20 +23,36 @@ struct MetricOptions {
 class TANDEM_EXPORT Mean : public Metric {
  public:
   explicit Mean(const MetricOptions& options = {});
+  template <internal::Text T>
+  explicit Mean(const T& name) : Mean(MetricOptions{.name = name}) {}
   void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
+  /// Takes the values in and returns the result so far.
+  Tensor operator()(const Tensor& values, const Tensor& sample_weight = {}) const {
+    update_state(values, sample_weight);
+    return result();
+  }
 };
 /// Their sum.
 class TANDEM_EXPORT Sum : public Metric {
  public:
   explicit Sum(const MetricOptions& options = {});
+  template <internal::Text T>
+  explicit Sum(const T& name) : Sum(MetricOptions{.name = name}) {}
   void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
+  /// Takes the values in and returns the result so far.
+  Tensor operator()(const Tensor& values, const Tensor& sample_weight = {}) const {
+    update_state(values, sample_weight);
+    return result();
+  }
 };
 
 // Means over the examples of what the loss of the same name computes.
-#define TANDEM_KERAS_METRIC(NAME)                     \
-  class TANDEM_EXPORT NAME : public Metric {          \
-   public:                                            \
-    explicit NAME(const MetricOptions& options = {}); \
+#define TANDEM_KERAS_METRIC(NAME)                                       \
+  class TANDEM_EXPORT NAME : public Metric {                            \
+   public:                                                              \
+    explicit NAME(const MetricOptions& options = {});                   \
+    template <internal::Text T>                                         \
+    explicit NAME(const T& name) : NAME(MetricOptions{.name = name}) {} \
   }
 TANDEM_KERAS_METRIC(MeanSquaredError);
 TANDEM_KERAS_METRIC(MeanAbsoluteError);
@@ -95,10 +112,16 @@ struct TopKOptions {
 class TANDEM_EXPORT TopKCategoricalAccuracy : public Metric {
  public:
   explicit TopKCategoricalAccuracy(const TopKOptions& options = {});
+  template <internal::Integer T>
+  explicit TopKCategoricalAccuracy(T k, const TopKOptions& options = {})
+      : TopKCategoricalAccuracy(internal::with_argument(options, &TopKOptions::k, k, "k")) {}
 };
 class TANDEM_EXPORT SparseTopKCategoricalAccuracy : public Metric {
  public:
   explicit SparseTopKCategoricalAccuracy(const TopKOptions& options = {});
+  template <internal::Integer T>
+  explicit SparseTopKCategoricalAccuracy(T k, const TopKOptions& options = {})
+      : SparseTopKCategoricalAccuracy(internal::with_argument(options, &TopKOptions::k, k, "k")) {}
 };
 
 struct CountOptions {

@@ -37,6 +37,19 @@ class KerasTensors {
   std::vector<KerasTensor> tensors_;
 };
 
+struct ModelOptions {
+  String name = {};
+  bool trainable = true;
+};
+
+/// A model by the names of its arguments: `Model({.inputs = {a, b}, .outputs = y, .name = "m"})`.
+struct ModelArguments {
+  KerasTensors inputs;
+  KerasTensors outputs;
+  String name = {};
+  bool trainable = true;
+};
+
 struct SummaryOptions {
   int line_length = 0;  ///< 0: what fits the terminal
   bool expand_nested = false;
@@ -61,6 +74,13 @@ class TANDEM_EXPORT Model : public Layer {
   /// What lies between inputs and outputs. Throws InvalidArgumentError if an output depends on an
   /// Input that is not among the inputs.
   Model(const KerasTensors& inputs, const KerasTensors& outputs, const String& name = "");
+  Model(const KerasTensors& inputs, const KerasTensors& outputs, const ModelOptions& options)
+      : Model(inputs, outputs, options.name) {
+    if (!options.trainable) trainable = false;
+  }
+  explicit Model(const ModelArguments& arguments)
+      : Model(arguments.inputs, arguments.outputs,
+              ModelOptions{.name = arguments.name, .trainable = arguments.trainable}) {}
   explicit Model(std::shared_ptr<ModelImpl> impl);
 
   /// Chooses how to train: optimizer, losses, metrics; what was gathered before is forgotten.
@@ -126,6 +146,12 @@ class TANDEM_EXPORT Model : public Layer {
   /// .pbtxt): a placeholder for each input, with unknown batch size, and the weights as constants.
   /// `td run` and TensorFlow run it.
   ExportedModel export_graph(const String& path, const ExportGraphOptions& options = {}) const;
+
+  /// What the model is fed and what comes out, for another model of the same layers; none where it
+  /// is not known: before a Sequential is built, or if `call` is the user's own.
+  std::vector<KerasTensor> inputs() const;
+  std::vector<KerasTensor> outputs() const;
+  using Layer::outputs;
 
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.

@@ -48,6 +48,10 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   virtual std::vector<std::string> output_names() const { return {"output"}; }
   /// What stands for the inputs; empty if their shapes are not known.
   virtual std::vector<KerasTensor> input_tensors() const { return {}; }
+  std::vector<KerasTensor> symbolic_inputs() const override {
+    std::vector<KerasTensor> own = input_tensors();
+    return own.empty() ? LayerImpl::symbolic_inputs() : own;
+  }
   /// The layers that a summary lists.
   virtual std::vector<Layer> layers() const { return sublayers(); }
 
@@ -94,7 +98,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   internal::Trainer& stepping_trainer() const;
   std::shared_ptr<internal::Trainer> trainer_;
   internal::Trainer* stepping_ = nullptr;  // whose step is under way
-  std::mutex predictor_mutex_;  // several threads may predict with one model
+  std::mutex predictor_mutex_;             // several threads may predict with one model
   std::shared_ptr<internal::Predictor> predictor_;
 };
 

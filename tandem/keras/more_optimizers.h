@@ -36,10 +36,11 @@ struct LionOptions {
 class TANDEM_EXPORT Lion : public Optimizer {
  public:
   explicit Lion(const LionOptions& options = {});
-  /// With this learning rate: Lion(1e-3).
+  /// With this learning rate: Lion(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Lion(const R& learning_rate)
-      : Lion(LionOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Lion(const R& learning_rate,
+                                                                 const LionOptions& options = {})
+      : Lion(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 struct FtrlOptions {
@@ -66,10 +67,11 @@ struct FtrlOptions {
 class TANDEM_EXPORT Ftrl : public Optimizer {
  public:
   explicit Ftrl(const FtrlOptions& options = {});
-  /// With this learning rate: Ftrl(1e-3).
+  /// With this learning rate: Ftrl(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Ftrl(const R& learning_rate)
-      : Ftrl(FtrlOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Ftrl(const R& learning_rate,
+                                                                 const FtrlOptions& options = {})
+      : Ftrl(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 struct LambOptions {
@@ -92,10 +94,11 @@ struct LambOptions {
 class TANDEM_EXPORT Lamb : public Optimizer {
  public:
   explicit Lamb(const LambOptions& options = {});
-  /// With this learning rate: Lamb(1e-3).
+  /// With this learning rate: Lamb(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Lamb(const R& learning_rate)
-      : Lamb(LambOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Lamb(const R& learning_rate,
+                                                                 const LambOptions& options = {})
+      : Lamb(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 struct AdafactorOptions {
@@ -121,10 +124,11 @@ struct AdafactorOptions {
 class TANDEM_EXPORT Adafactor : public Optimizer {
  public:
   explicit Adafactor(const AdafactorOptions& options = {});
-  /// With this learning rate: Adafactor(1e-3).
+  /// With this learning rate: Adafactor(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adafactor(const R& learning_rate)
-      : Adafactor(AdafactorOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adafactor(
+      const R& learning_rate, const AdafactorOptions& options = {})
+      : Adafactor(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 struct MuonOptions {
@@ -157,10 +161,11 @@ struct MuonOptions {
 class TANDEM_EXPORT Muon : public Optimizer {
  public:
   explicit Muon(const MuonOptions& options = {});
-  /// With this learning rate: Muon(1e-3).
+  /// With this learning rate: Muon(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Muon(const R& learning_rate)
-      : Muon(MuonOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Muon(const R& learning_rate,
+                                                                 const MuonOptions& options = {})
+      : Muon(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 }  // namespace tandem::keras::optimizers

@@ -63,11 +63,11 @@ struct ScheduleFreeAdamWOptions {
 class TANDEM_EXPORT ScheduleFreeAdamW : public Optimizer {
  public:
   explicit ScheduleFreeAdamW(const ScheduleFreeAdamWOptions& options = {});
-  /// With this learning rate: ScheduleFreeAdamW(1e-3).
+  /// With this learning rate: ScheduleFreeAdamW(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit ScheduleFreeAdamW(
-      const R& learning_rate)
-      : ScheduleFreeAdamW(ScheduleFreeAdamWOptions{.learning_rate = learning_rate}) {}
+      const R& learning_rate, const ScheduleFreeAdamWOptions& options = {})
+      : ScheduleFreeAdamW(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 }  // namespace tandem::keras::optimizers

@@ -14,6 +14,7 @@
 #include "tandem/keras/layers.h"
 #include "tandem/keras/losses.h"
 #include "tandem/keras/metrics.h"
+#include "tandem/keras/model.h"
 #include "tandem/keras/optimizers.h"
 #include "tandem/keras/regularizers.h"
 #include "tandem/keras/schedules.h"
@@ -57,21 +58,12 @@ inline KerasTensor minimum(const std::vector<KerasTensor>& inputs) { return Mini
 inline KerasTensor multiply(const std::vector<KerasTensor>& inputs) { return Multiply()(inputs); }
 inline KerasTensor subtract(const std::vector<KerasTensor>& inputs) { return Subtract()(inputs); }
 
+namespace models {
+using keras::Model;
+using keras::Sequential;
+}  // namespace models
+
 namespace activations {
-inline Tensor exponential(const Tensor& x) { return exp(x); }
-inline Tensor hard_swish(const Tensor& x) { return hard_silu(x); }
-inline Tensor linear(const Tensor& x) { return x; }
-inline Tensor log_sigmoid(const Tensor& x) { return math::log_sigmoid(x); }
-inline Tensor log_softmax(const Tensor& x, std::int64_t axis = -1) {
-  return nn::log_softmax(x, axis);
-}
-inline Tensor relu6(const Tensor& x) { return nn::relu6(x); }
-inline Tensor selu(const Tensor& x) { return nn::selu(x); }
-inline Tensor silu(const Tensor& x) { return nn::silu(x); }
-inline Tensor swish(const Tensor& x) { return nn::silu(x); }
-inline Tensor softplus(const Tensor& x) { return nn::softplus(x); }
-inline Tensor softsign(const Tensor& x) { return nn::softsign(x); }
-inline Tensor tanh(const Tensor& x) { return tandem::tanh(x); }
 /// By its name; InvalidArgumentError for an unknown one.
 inline ActivationFunction get(const String& name) { return ActivationFunction(name); }
 }  // namespace activations

@@ -13,6 +13,7 @@
 #include "tandem/keras/config.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/ops/variable.h"
+#include "tandem/ops/zip.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras {
@@ -117,25 +118,59 @@ class TANDEM_EXPORT OptimizerImpl {
   std::vector<std::function<void()>> when_built_;
 };
 
+/// `optimizer.learning_rate`: the rate for the next step. Read as a number, set by assignment.
+///
+///     optimizer.learning_rate = optimizer.learning_rate * 0.5;
+class TANDEM_EXPORT LearningRateProperty {
+ public:
+  LearningRateProperty(const LearningRateProperty&) = default;
+  operator double() const { return get(); }
+  double operator()() const { return get(); }
+  /// Throws FailedPreconditionError if the rate follows a schedule, InvalidArgumentError for a
+  /// number that is none.
+  const LearningRateProperty& operator=(double value) const {
+    assign(value);
+    return *this;
+  }
+  LearningRateProperty& operator=(const LearningRateProperty& other) {
+    assign(other.get());
+    return *this;
+  }
+  void assign(double value) const;
+
+ private:
+  friend class Optimizer;
+  explicit LearningRateProperty(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
+  double get() const;
+
+  std::shared_ptr<OptimizerImpl> impl_;
+};
+
 /// Changes weights so that a loss gets smaller. By Keras' name ("adam", "sgd", …) or by one of the
 /// classes in `optimizers`. A handle; it belongs to the weights that it was first used with.
 ///
 ///     td::keras::optimizers::Adam adam({.learning_rate = 0.01});
-///     adam.apply(gradients, variables);
+///     adam.apply_gradients(td::zip(gradients, variables));
 class TANDEM_EXPORT Optimizer {
  public:
   Optimizer(const char* name)
       : Optimizer(tandem::internal::name_argument(name, "the name of an optimizer")) {}
   Optimizer(const std::string& name);
-  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
+  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl)
+      : learning_rate(impl), impl_(std::move(impl)) {}
   // Copies only: there is none that refers to nothing.
   Optimizer(const Optimizer&) = default;
-  Optimizer& operator=(const Optimizer&) = default;
+  // Another optimizer, whose `learning_rate` is its own.
+  Optimizer& operator=(const Optimizer& other) {
+    learning_rate.impl_ = impl_ = other.impl_;
+    name_ = other.name_;
+    return *this;
+  }
 
   /// One step: clips, decays, updates. Undefined gradients are left out (with a warning the first
   /// time); InvalidArgumentError if there is no other. May be traced, once `build` has been called.
   void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables) const;
-  /// Keras' form of `apply`: pairs of a gradient and its variable.
+  /// Keras' form of `apply`: pairs of a gradient and its variable, as td::zip makes them.
   void apply_gradients(const std::vector<std::pair<Tensor, Variable>>& grads_and_vars) const {
     std::vector<Tensor> gradients;
     std::vector<Variable> variables;
@@ -145,6 +180,10 @@ class TANDEM_EXPORT Optimizer {
     }
     apply(gradients, variables);
   }
+  void apply_gradients(const std::vector<Tensor>& gradients,
+                       const std::vector<Variable>& variables) const {
+    apply(gradients, variables);
+  }
   /// Makes the variables that go with these weights; done by the first `apply` outside of traces.
   void build(const std::vector<Variable>& variables) const;
 
@@ -152,10 +191,9 @@ class TANDEM_EXPORT Optimizer {
   /// `apply` then takes the larger gradients.
   Tensor scale_loss(const Tensor& loss) const { return impl_->scale_loss(loss); }
 
-  /// The rate for the next step.
-  double learning_rate() const;
-  /// Throws FailedPreconditionError if the rate follows a schedule.
-  void set_learning_rate(double value) const;
+  LearningRateProperty learning_rate;
+  /// `learning_rate = value`
+  void set_learning_rate(double value) const { learning_rate = value; }
   /// With use_ema puts the moving averages into the weights, for the end of training.
   void finalize_variable_values() const { impl_->finalize_variable_values(); }
   /// How many steps there were: changes of the weights, where gradients accumulate.

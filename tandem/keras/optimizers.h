@@ -34,10 +34,17 @@ struct SGDOptions {
 class TANDEM_EXPORT SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options = {});
-  /// With this learning rate: SGD(1e-3).
+  /// With this learning rate: SGD(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit SGD(const R& learning_rate)
-      : SGD(SGDOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit SGD(const R& learning_rate,
+                                                                const SGDOptions& options = {})
+      : SGD(internal::with_learning_rate(options, learning_rate)) {}
+  /// … and Keras' next arguments.
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>)
+      SGD(const R& learning_rate, double momentum, bool nesterov = false)
+      : SGD(SGDOptions{
+            .learning_rate = learning_rate, .momentum = momentum, .nesterov = nesterov}) {}
 };
 
 struct AdamOptions {
@@ -61,10 +68,19 @@ struct AdamOptions {
 class TANDEM_EXPORT Adam : public Optimizer {
  public:
   explicit Adam(const AdamOptions& options = {});
-  /// With this learning rate: Adam(1e-3).
+  /// With this learning rate: Adam(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adam(const R& learning_rate)
-      : Adam(AdamOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adam(const R& learning_rate,
+                                                                 const AdamOptions& options = {})
+      : Adam(internal::with_learning_rate(options, learning_rate)) {}
+  /// … and Keras' next arguments.
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>)
+      Adam(const R& learning_rate, double beta_1, double beta_2 = 0.999, double epsilon = 1e-7)
+      : Adam(AdamOptions{.learning_rate = learning_rate,
+                         .beta_1 = beta_1,
+                         .beta_2 = beta_2,
+                         .epsilon = epsilon}) {}
 };
 
 struct AdamWOptions {
@@ -88,10 +104,16 @@ struct AdamWOptions {
 class TANDEM_EXPORT AdamW : public Optimizer {
  public:
   explicit AdamW(const AdamWOptions& options = {});
-  /// With this learning rate: AdamW(1e-3).
+  /// With this learning rate: AdamW(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit AdamW(const R& learning_rate)
-      : AdamW(AdamWOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit AdamW(const R& learning_rate,
+                                                                  const AdamWOptions& options = {})
+      : AdamW(internal::with_learning_rate(options, learning_rate)) {}
+  /// … and Keras' next arguments.
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>)
+      AdamW(const R& learning_rate, double weight_decay)
+      : AdamW(AdamWOptions{.learning_rate = learning_rate, .weight_decay = weight_decay}) {}
 };
 
 struct RMSpropOptions {
@@ -114,10 +136,16 @@ struct RMSpropOptions {
 class TANDEM_EXPORT RMSprop : public Optimizer {
  public:
   explicit RMSprop(const RMSpropOptions& options = {});
-  /// With this learning rate: RMSprop(1e-3).
+  /// With this learning rate: RMSprop(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit RMSprop(const R& learning_rate)
-      : RMSprop(RMSpropOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit RMSprop(
+      const R& learning_rate, const RMSpropOptions& options = {})
+      : RMSprop(internal::with_learning_rate(options, learning_rate)) {}
+  /// … and Keras' next arguments.
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>)
+      RMSprop(const R& learning_rate, double rho, double momentum = 0)
+      : RMSprop(RMSpropOptions{.learning_rate = learning_rate, .rho = rho, .momentum = momentum}) {}
 };
 
 struct AdagradOptions {
@@ -138,10 +166,11 @@ struct AdagradOptions {
 class TANDEM_EXPORT Adagrad : public Optimizer {
  public:
   explicit Adagrad(const AdagradOptions& options = {});
-  /// With this learning rate: Adagrad(1e-3).
+  /// With this learning rate: Adagrad(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adagrad(const R& learning_rate)
-      : Adagrad(AdagradOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adagrad(
+      const R& learning_rate, const AdagradOptions& options = {})
+      : Adagrad(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 /// Adam's relatives: Adamax with the largest absolute gradient, Nadam with Nesterov's momentum.
@@ -164,18 +193,20 @@ struct AdamLikeOptions {
 class TANDEM_EXPORT Adamax : public Optimizer {
  public:
   explicit Adamax(const AdamLikeOptions& options = {});
-  /// With this learning rate: Adamax(1e-3).
+  /// With this learning rate: Adamax(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adamax(const R& learning_rate)
-      : Adamax(AdamLikeOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adamax(
+      const R& learning_rate, const AdamLikeOptions& options = {})
+      : Adamax(internal::with_learning_rate(options, learning_rate)) {}
 };
 class TANDEM_EXPORT Nadam : public Optimizer {
  public:
   explicit Nadam(const AdamLikeOptions& options = {});
-  /// With this learning rate: Nadam(1e-3).
+  /// With this learning rate: Nadam(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Nadam(const R& learning_rate)
-      : Nadam(AdamLikeOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Nadam(
+      const R& learning_rate, const AdamLikeOptions& options = {})
+      : Nadam(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 struct AdadeltaOptions {
@@ -196,10 +227,11 @@ struct AdadeltaOptions {
 class TANDEM_EXPORT Adadelta : public Optimizer {
  public:
   explicit Adadelta(const AdadeltaOptions& options = {});
-  /// With this learning rate: Adadelta(1e-3).
+  /// With this learning rate: Adadelta(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adadelta(const R& learning_rate)
-      : Adadelta(AdadeltaOptions{.learning_rate = learning_rate}) {}
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adadelta(
+      const R& learning_rate, const AdadeltaOptions& options = {})
+      : Adadelta(internal::with_learning_rate(options, learning_rate)) {}
 };
 
 }  // namespace tandem::keras::optimizers

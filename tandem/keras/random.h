@@ -36,7 +36,7 @@ using tandem::random::set_seed;
 struct NormalOptions {
   double mean = 0;
   double stddev = 1;
-  DType dtype = float32;
+  DTypeLike dtype = float32;
   RandomSeed seed = {};
 };
 TANDEM_EXPORT Tensor normal(const IntList& shape, const NormalOptions& options = {});
@@ -45,26 +45,26 @@ TANDEM_EXPORT Tensor truncated_normal(const IntList& shape, const NormalOptions&
 struct UniformOptions {
   double minval = 0;
   std::optional<double> maxval = std::nullopt;  ///< not included; 1 for floats
-  DType dtype = float32;
+  DTypeLike dtype = float32;
   RandomSeed seed = {};
 };
 TANDEM_EXPORT Tensor uniform(const IntList& shape, const UniformOptions& options = {});
 /// Integers in [minval, maxval).
 TANDEM_EXPORT Tensor randint(const IntList& shape, std::int64_t minval, std::int64_t maxval,
-                             DType dtype = int32, const RandomSeed& seed = {});
+                             DTypeLike dtype = int32, const RandomSeed& seed = {});
 /// For each row of logits, num_samples class numbers.
 TANDEM_EXPORT Tensor categorical(const Tensor& logits, std::int64_t num_samples,
-                                 DType dtype = int32, const RandomSeed& seed = {});
+                                 DTypeLike dtype = int32, const RandomSeed& seed = {});
 TANDEM_EXPORT Tensor shuffle(const Tensor& x, int axis = 0, const RandomSeed& seed = {});
 /// While elements are dropped with probability `rate`, the others are scaled by 1 / (1 - rate).
 TANDEM_EXPORT Tensor dropout(const Tensor& inputs, double rate, const Tensor& noise_shape = {},
                              const RandomSeed& seed = {});
-TANDEM_EXPORT Tensor gamma(const IntList& shape, const Tensor& alpha, DType dtype = float32,
+TANDEM_EXPORT Tensor gamma(const IntList& shape, const Tensor& alpha, DTypeLike dtype = float32,
                            const RandomSeed& seed = {});
 TANDEM_EXPORT Tensor beta(const IntList& shape, const Tensor& alpha, const Tensor& beta,
-                          DType dtype = float32, const RandomSeed& seed = {});
+                          DTypeLike dtype = float32, const RandomSeed& seed = {});
 TANDEM_EXPORT Tensor binomial(const IntList& shape, const Tensor& counts,
-                              const Tensor& probabilities, DType dtype = float32,
+                              const Tensor& probabilities, DTypeLike dtype = float32,
                               const RandomSeed& seed = {});
 
 }  // namespace tandem::keras::random

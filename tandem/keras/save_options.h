@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/string_list.h"
 namespace tandem::keras {
 
 struct SaveWeightsOptions {
@@ -23,9 +24,9 @@ struct LoadWeightsOptions {
 
 struct ExportGraphOptions {
   /// Names of the placeholders, one for each input; empty: those of the model's inputs.
-  std::vector<std::string> inputs = {};
+  StringList inputs = {};
   /// Names of the nodes to fetch, one for each output; empty: those of the output layers.
-  std::vector<std::string> outputs = {};
+  StringList outputs = {};
 };
 
 /// How an exported graph is run.

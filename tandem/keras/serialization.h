@@ -50,4 +50,10 @@ inline Model load_model(const char* path, const LoadModelOptions& options = {}) 
 }
 
 }  // namespace models
+
+/// Keras' newer path of what reads and registers.
+namespace saving {
+using models::load_model;
+using models::LoadModelOptions;
+}  // namespace saving
 }  // namespace tandem::keras

@@ -13,6 +13,7 @@
 #include "tandem/core/string.h"
 #include "tandem/io/event_store.h"
 #include "tandem/keras/callback.h"
+#include "tandem/keras/positional.h"
 
 namespace tandem::keras::callbacks {
 
@@ -86,8 +87,15 @@ struct TensorBoardOptions {
 class TANDEM_EXPORT TensorBoard : public Callback {
  public:
   explicit TensorBoard(TensorBoardOptions options = {});
+  template <internal::Text T>
+  explicit TensorBoard(const T& log_dir, TensorBoardOptions options = {})
+      : TensorBoard(internal::with_argument(std::move(options), &TensorBoardOptions::log_dir,
+                                            log_dir, "log_dir")) {}
   ~TensorBoard() override;
+  // Copies write to the same files.
+  TensorBoard(const TensorBoard&);
   TensorBoard(TensorBoard&&) noexcept;
+  TensorBoard& operator=(const TensorBoard&);
   TensorBoard& operator=(TensorBoard&&) noexcept;
 
   void on_train_begin() override;
@@ -103,7 +111,7 @@ class TANDEM_EXPORT TensorBoard : public Callback {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace tandem::keras::callbacks

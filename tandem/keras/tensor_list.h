@@ -11,7 +11,7 @@
 namespace tandem::keras {
 
 /// The inputs or labels of a model: one tensor, several in braces (`{images, captions}`), or by the
-/// names of the model's inputs or outputs: `td::data::TensorMap{{"image", images}, {"age", ages}}`.
+/// names of the model's inputs or outputs: `{{"image", images}, {"age", ages}}`.
 class TensorList {
  public:
   TensorList() = default;
@@ -19,10 +19,10 @@ class TensorList {
   TensorList(std::initializer_list<Tensor> tensors) : tensors_(tensors) {}
   TensorList(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
   TensorList(const std::map<std::string, Tensor>& tensors) {
-    for (const auto& [name, tensor] : tensors) {
-      names_.push_back(name);
-      tensors_.push_back(tensor);
-    }
+    for (const auto& [name, tensor] : tensors) add(name, tensor);
+  }
+  TensorList(std::initializer_list<std::pair<const std::string, Tensor>> tensors) {
+    for (const auto& [name, tensor] : tensors) add(name, tensor);
   }
 
   bool empty() const { return tensors_.empty(); }
@@ -31,6 +31,11 @@ class TensorList {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
+  void add(const std::string& name, const Tensor& tensor) {
+    names_.push_back(name);
+    tensors_.push_back(tensor);
+  }
+
   std::vector<Tensor> tensors_;
   std::vector<std::string> names_;
 };

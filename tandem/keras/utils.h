@@ -24,7 +24,7 @@ TANDEM_EXPORT Tensor to_categorical(const Tensor& x, std::optional<std::int64_t>
 
 struct PadSequencesOptions {
   std::optional<std::int64_t> maxlen = std::nullopt;  ///< the longest by default
-  DType dtype = int32;
+  DTypeLike dtype = int32;
   StringView padding = "pre";     ///< or "post": where `value` is put
   StringView truncating = "pre";  ///< or "post": where too long ones are cut
   double value = 0;
@@ -57,7 +57,7 @@ TANDEM_EXPORT std::tuple<Tensor, Tensor, Tensor> unpack_x_y_sample_weight(
 
 struct ImageArrayOptions {
   StringView data_format = "channels_last";
-  DType dtype = float32;
+  DTypeLike dtype = float32;
 };
 /// An image file, decoded: [height, width, channels], uint8.
 TANDEM_EXPORT Tensor load_img(const String& path, const String& color_mode = "rgb",
@@ -73,7 +73,7 @@ TANDEM_EXPORT void save_img(const String& path, const Tensor& x, bool scale = tr
 inline bool is_keras_tensor(const KerasTensor&) { return true; }
 inline bool is_keras_tensor(const Tensor&) { return false; }
 /// "float32" of a dtype.
-TANDEM_EXPORT std::string standardize_dtype(DType dtype);
+TANDEM_EXPORT std::string standardize_dtype(DTypeLike dtype);
 /// What the model is fed.
 TANDEM_EXPORT std::vector<KerasTensor> get_source_inputs(const Model& model);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tandem/core/dtype.h"
+#include "tandem/core/dtype_like.h"
 #include "tandem/core/export.h"
 #include "tandem/runtime/tensor.h"
 
@@ -10,10 +10,10 @@ namespace tandem {
 /// wraps around or, from a floating value, is unspecified; complex values lose their imaginary
 /// part; everything but 0 is true. The gradient flows between floating and complex dtypes. Returns
 /// x itself if it has the dtype already.
-TANDEM_EXPORT Tensor cast(Tensor x, DType dtype);
+TANDEM_EXPORT Tensor cast(Tensor x, DTypeLike dtype);
 
 /// Like cast, but values that do not fit become the nearest that does.
-TANDEM_EXPORT Tensor saturate_cast(Tensor x, DType dtype);
+TANDEM_EXPORT Tensor saturate_cast(Tensor x, DTypeLike dtype);
 
 /// The dtype of `like`.
 TANDEM_EXPORT Tensor cast_like(Tensor x, const Tensor& like);

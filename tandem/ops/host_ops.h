@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +21,11 @@ struct PrintOptions {
 /// Prints the values, with blanks between them, whenever it runs; traced functions keep its place
 /// among other effects.
 TANDEM_EXPORT void print(const std::vector<Tensor>& inputs, const PrintOptions& options = {});
+/// `td::print("step", step, "loss", loss)`
+template <std::convertible_to<Tensor>... Values>
+requires(sizeof...(Values) > 0) void print(const Values&... values) {
+  print(std::vector<Tensor>{Tensor(values)...}, PrintOptions{});
+}
 
 /// Seconds since 1970, double: the time when it runs.
 TANDEM_EXPORT Tensor timestamp();

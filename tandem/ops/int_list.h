@@ -19,13 +19,29 @@ namespace tandem {
 ///     td::reshape(x, {2, -1});            // a braced list
 ///     td::zeros(other.shape());           // a Shape
 ///     td::reshape(x, td::shape(y));       // an integer tensor of rank 1
+///     td::reshape(x, {td::shape(y)[0], -1});
 class TANDEM_EXPORT IntList {
  public:
+  /// An integer that is written in C++, or a scalar tensor: `{td::shape(x)[0], 16}`.
+  class Entry {
+   public:
+    Entry(std::int64_t value) : value_(value) {}
+    Entry(Tensor computed) : computed_(std::move(computed)) {}
+    std::int64_t value() const { return value_; }
+    const Tensor& computed() const { return computed_; }  ///< undefined if it is written
+
+   private:
+    std::int64_t value_ = 0;
+    Tensor computed_;
+  };
+
   IntList() = default;  ///< no integers
   IntList(std::initializer_list<std::int64_t> values) : values_(values) {}
   IntList(std::vector<std::int64_t> values) : values_(std::move(values)) {}
   IntList(std::span<const std::int64_t> values) : values_(values.begin(), values.end()) {}
   IntList(const Shape& shape) : values_(shape.to_vector()) {}
+  /// With scalars that are computed, int32 or int64. One tensor of rank 1 in braces is the list.
+  IntList(std::initializer_list<Entry> entries);
   /// An int32 or int64 tensor of rank 1.
   IntList(Tensor computed) : computed_(std::move(computed)) {}
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
@@ -24,6 +25,9 @@ TANDEM_EXPORT Tensor reverse_sequence(Tensor input, Tensor seq_lengths, std::int
                                       std::int64_t batch_axis = 0);
 /// Shifted by shift[i] places along axis[i], what falls off coming in at the other end.
 TANDEM_EXPORT Tensor roll(Tensor input, const IntList& shift, const IntList& axis);
+inline Tensor roll(Tensor input, std::int64_t shift, std::int64_t axis) {
+  return roll(std::move(input), IntList{shift}, IntList{axis});
+}
 
 /// Blocks of the spatial axes (1, 2, …) moved to the batch axis after padding, and back.
 TANDEM_EXPORT Tensor space_to_batch_nd(Tensor input, const IntList& block_shape, Tensor paddings);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -43,6 +44,12 @@ TANDEM_EXPORT Tensor tensordot(Tensor a, Tensor b, int axes);
 /// form the result.
 TANDEM_EXPORT Tensor tensordot(Tensor a, Tensor b, const std::vector<std::int64_t>& a_axes,
                                const std::vector<std::int64_t>& b_axes);
+/// Both in one argument, as tf.tensordot takes them: `{{1}, {0}}`.
+inline Tensor tensordot(
+    Tensor a, Tensor b,
+    const std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>& axes) {
+  return tensordot(std::move(a), std::move(b), axes.first, axes.second);
+}
 
 namespace linalg {
 

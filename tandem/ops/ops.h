@@ -90,3 +90,4 @@
 #include "tandem/ops/variable.h"
 #include "tandem/ops/variable_slice.h"
 #include "tandem/ops/webp_ops.h"
+#include "tandem/ops/zip.h"

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "tandem/core/dtype_like.h"
 #include "tandem/core/export.h"
+#include "tandem/ops/operand.h"
 #include "tandem/ops/ragged_tensor.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/tensor_values.h"
@@ -19,6 +22,13 @@ namespace tandem::ragged {
 template <tandem::internal::Sequence R>
 requires tandem::internal::Sequence<typename tandem::internal::SequenceOf<R>::type> RaggedTensor
 constant(const R& rows);
+/// Rows in braces: `td::ragged::constant<int>({{1, 2}, {3}, {}})`. The elements keep their type:
+/// double is float64.
+template <class T>
+RaggedTensor constant(std::initializer_list<std::initializer_list<T>> rows);
+template <class T>
+RaggedTensor constant(
+    std::initializer_list<std::initializer_list<std::initializer_list<T>>> rows_of_rows);
 
 /// start, start + delta, … below limit for each row; scalars serve for all rows.
 TANDEM_EXPORT RaggedTensor range(const Tensor& starts, const Tensor& limits = {},
@@ -33,6 +43,9 @@ TANDEM_EXPORT Tensor segment_ids_to_row_splits(const Tensor& segment_ids,
                                                std::optional<DType> out_type = {});
 /// Tensors of any first sizes as rows.
 TANDEM_EXPORT RaggedTensor stack(const std::vector<Tensor>& values);
+/// Ragged tensors of one ragged rank as the rows of a new first axis; along axis 1 their rows side
+/// by side.
+TANDEM_EXPORT RaggedTensor stack(const std::vector<RaggedTensor>& values, std::int64_t axis = 0);
 /// Rows by the partition of each element: row p has the elements of `data` with partition p.
 TANDEM_EXPORT RaggedTensor stack_dynamic_partitions(const Tensor& data, const Tensor& partitions,
                                                     std::int64_t num_partitions);
@@ -46,6 +59,7 @@ RaggedTensor map_flat_values(F function, const RaggedTensor& first, const Ragged
 }
 
 // Functions that TensorFlow dispatches on ragged arguments.
+/// Along axis 1 of tensors of ragged rank 1.
 TANDEM_EXPORT RaggedTensor concat(const std::vector<RaggedTensor>& values, std::int64_t axis);
 /// Over the first ragged axis (axis 1): one result for each row.
 TANDEM_EXPORT Tensor reduce_sum(const RaggedTensor& x, std::int64_t axis = 1);
@@ -99,4 +113,46 @@ constant(const R& rows) {
   return RaggedTensor::from_nested_row_splits(Tensor(values), std::move(nested));
 }
 
+template <class T>
+RaggedTensor constant(std::initializer_list<std::initializer_list<T>> rows) {
+  return constant(std::vector<std::vector<T>>(rows.begin(), rows.end()));
+}
+template <class T>
+RaggedTensor constant(
+    std::initializer_list<std::initializer_list<std::initializer_list<T>>> rows_of_rows) {
+  std::vector<std::vector<std::vector<T>>> all;
+  for (const auto& rows : rows_of_rows) all.emplace_back(rows.begin(), rows.end());
+  return constant(all);
+}
+
 }  // namespace tandem::ragged
+
+// The functions of tensors that take ragged ones, by TensorFlow's names.
+namespace tandem {
+
+TANDEM_EXPORT RaggedTensor stack(const std::vector<RaggedTensor>& values, std::int64_t axis = 0);
+TANDEM_EXPORT RaggedTensor concat(const std::vector<RaggedTensor>& values, std::int64_t axis);
+/// Over all elements, or over the rows (axis 1): see td::ragged.
+TANDEM_EXPORT Tensor reduce_sum(const RaggedTensor& x, std::optional<std::int64_t> axis = {});
+TANDEM_EXPORT Tensor reduce_mean(const RaggedTensor& x, std::optional<std::int64_t> axis = {});
+TANDEM_EXPORT Tensor reduce_max(const RaggedTensor& x, std::optional<std::int64_t> axis = {});
+TANDEM_EXPORT Tensor reduce_min(const RaggedTensor& x, std::optional<std::int64_t> axis = {});
+TANDEM_EXPORT Tensor reduce_prod(const RaggedTensor& x, std::optional<std::int64_t> axis = {});
+TANDEM_EXPORT RaggedTensor gather(const RaggedTensor& params, const Tensor& indices);
+TANDEM_EXPORT RaggedTensor cast(const RaggedTensor& x, DTypeLike dtype);
+
+/// Element by element: two ragged tensors of equal rows, or one and a number or scalar.
+TANDEM_EXPORT RaggedTensor operator+(const RaggedTensor& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator-(const RaggedTensor& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator*(const RaggedTensor& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator/(const RaggedTensor& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator+(const RaggedTensor& a, const Operand& b);
+TANDEM_EXPORT RaggedTensor operator-(const RaggedTensor& a, const Operand& b);
+TANDEM_EXPORT RaggedTensor operator*(const RaggedTensor& a, const Operand& b);
+TANDEM_EXPORT RaggedTensor operator/(const RaggedTensor& a, const Operand& b);
+TANDEM_EXPORT RaggedTensor operator+(const Operand& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator-(const Operand& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator*(const Operand& a, const RaggedTensor& b);
+TANDEM_EXPORT RaggedTensor operator/(const Operand& a, const RaggedTensor& b);
+
+}  // namespace tandem

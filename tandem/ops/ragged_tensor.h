@@ -15,6 +15,8 @@
 
 namespace tandem {
 
+struct Slice;
+
 /// A tensor with rows of different lengths: the values of all rows one after the other, and for
 /// each ragged axis the row splits, at which rows begin and end. `values[splits[i]:splits[i + 1]]`
 /// is row i; with several splits the outermost come first, and each splits the rows of the next.
@@ -74,6 +76,8 @@ class TANDEM_EXPORT RaggedTensor {
   sparse::SparseTensor to_sparse() const;
   /// A row; of ragged rank 1. Counted from the end if negative.
   Tensor operator[](std::int64_t row) const;
+  /// Several rows, as Python's x[begin:end:step].
+  RaggedTensor operator[](const Slice& rows) const;
 
   /// As TensorFlow prints it: "<tf.RaggedTensor [[1, 2, 3], [], [4]]>".
   std::string to_string() const;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tandem/core/dtype.h"
+#include "tandem/core/dtype_like.h"
 #include "tandem/core/export.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/runtime/tensor.h"
@@ -25,18 +26,28 @@ struct UniformOptions {
   double minval = 0;
   std::optional<double> maxval =
       std::nullopt;  ///< not included; 1 for floating point, must be given for integers
-  DType dtype = float32;
+  DTypeLike dtype = float32;
   std::optional<std::int64_t> seed = std::nullopt;
 };
 TANDEM_EXPORT Tensor uniform(const IntList& shape, const UniformOptions& options = {});
+/// From minval to maxval, by position.
+inline Tensor uniform(const IntList& shape, double minval, double maxval,
+                      DTypeLike dtype = float32) {
+  return uniform(shape, {.minval = minval, .maxval = maxval, .dtype = dtype});
+}
 
 struct NormalOptions {
   double mean = 0;
   double stddev = 1;
-  DType dtype = float32;
+  DTypeLike dtype = float32;
   std::optional<std::int64_t> seed = std::nullopt;
 };
 TANDEM_EXPORT Tensor normal(const IntList& shape, const NormalOptions& options = {});
+/// Of this mean and deviation, by position.
+inline Tensor normal(const IntList& shape, double mean, double stddev = 1,
+                     DTypeLike dtype = float32) {
+  return normal(shape, {.mean = mean, .stddev = stddev, .dtype = dtype});
+}
 /// Normal numbers, those further than two standard deviations from the mean drawn again.
 TANDEM_EXPORT Tensor truncated_normal(const IntList& shape, const NormalOptions& options = {});
 /// The rows of the first axis in random order.
@@ -59,12 +70,12 @@ struct StatelessUniformOptions {
   double minval = 0;
   std::optional<double> maxval =
       std::nullopt;  ///< not included; 1 for floating point, must be given for integers
-  DType dtype = float32;
+  DTypeLike dtype = float32;
 };
 struct StatelessNormalOptions {
   double mean = 0;
   double stddev = 1;
-  DType dtype = float32;
+  DTypeLike dtype = float32;
 };
 TANDEM_EXPORT Tensor stateless_uniform(const IntList& shape, const IntList& seed,
                                        const StatelessUniformOptions& options = {});

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -11,11 +13,15 @@ namespace tandem::sparse {
 
 /// A tensor of which only some elements are written down, in row-major order of their places; the
 /// others are zero.
-struct SparseTensor {
+struct TANDEM_EXPORT SparseTensor {
   Tensor indices;      ///< int64, [n, rank]
   Tensor values;       ///< [n]
   Tensor dense_shape;  ///< int64, [rank]
+
+  /// As TensorFlow prints it: "SparseTensor(indices=…, values=…, dense_shape=…)".
+  std::string to_string() const;
 };
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const SparseTensor& tensor);
 
 // Indices out of range, or tensors that do not fit together, throw InvalidArgumentError.
 

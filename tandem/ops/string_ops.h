@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,10 @@
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
+
+namespace tandem {
+class RaggedTensor;
+}
 
 /// Ops on strings, which are bytes: where characters count, they are those of UTF-8.
 namespace tandem::strings {
@@ -19,13 +24,19 @@ enum class Unit { kByte, kUtf8Char };
 /// joined with every element; all other shapes must be equal.
 TANDEM_EXPORT Tensor join(const std::vector<Tensor>& inputs, StringView separator = "");
 
-/// The pieces of all strings of a vector: where each belongs (row and place, int64 [n, 2]), the
-/// pieces, and the rows' number and greatest length.
-struct SplitResult {
+/// The pieces of all strings of a vector (a scalar counts as one string): where each belongs (row
+/// and place, int64 [n, 2]), the pieces, and the rows' number and greatest length.
+struct TANDEM_EXPORT SplitResult {
   Tensor indices;
   Tensor values;
   Tensor shape;
+
+  /// What TensorFlow's split returns: the pieces of each string as a row.
+  operator RaggedTensor() const;
+  /// Rows filled up to the longest.
+  Tensor to_tensor(const Tensor& default_value = Tensor("")) const;
 };
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const SplitResult& split);
 /// Splits at `separator`, or at white space if that is empty; at most `maxsplit` times unless -1.
 TANDEM_EXPORT SplitResult split(Tensor input, Tensor separator = Tensor(""),
                                 std::int64_t maxsplit = -1);

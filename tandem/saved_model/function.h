@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string_list.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/traced_function.h"
 #include "tandem/saved_model/value.h"
@@ -20,9 +21,9 @@ struct Concrete;
 /// Names of what a function takes and returns.
 struct Names {
   /// A name for each argument; empty: those of the trace.
-  std::vector<std::string> inputs = {};
+  StringList inputs = {};
   /// A name for each result; empty: "output_0", "output_1", …
-  std::vector<std::string> outputs = {};
+  StringList outputs = {};
 };
 
 /// A function that takes and returns tensors by name: what servers call. A shared handle;
@@ -64,11 +65,11 @@ class TANDEM_EXPORT Signature {
 
 /// The arguments of a function as Python declares them.
 struct ArgSpec {
-  std::vector<std::string> args = {};
+  StringList args = {};
   std::string varargs = {};          ///< "": it takes no more
   std::string varkw = {};            ///< "": it takes no others
   std::vector<Value> defaults = {};  ///< of the last `args`
-  std::vector<std::string> kwonlyargs = {};
+  StringList kwonlyargs = {};
   std::map<std::string, Value> kwonlydefaults = {};
   /// "(x, training=False)"
   TANDEM_EXPORT std::string to_string() const;

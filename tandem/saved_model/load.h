@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/core/string_list.h"
 #include "tandem/saved_model/module.h"
 
 namespace tandem::saved_model {
@@ -13,7 +14,7 @@ namespace tandem::saved_model {
 struct LoadOptions {
   /// Tags of the graph to load, all of them; empty: the only graph of the file, or the one that is
   /// tagged "serve".
-  std::vector<std::string> tags = {};
+  StringList tags = {};
   /// Whether assets and values may lie behind symbolic links that lead out of the folder.
   bool follow_links_out = false;
 };

@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/keras/model.h"
 #include "tandem/saved_model/module.h"
 
@@ -15,7 +16,7 @@ struct SaveOptions {
   /// What servers call, besides the signatures of the module itself.
   std::map<std::string, Signature> signatures = {};
   /// Empty: those under which the module was saved before, or "serve".
-  std::vector<std::string> tags = {};
+  StringList tags = {};
 };
 
 /// Writes a SavedModel: a folder that tf.saved_model.load, tf.keras.layers.TFSMLayer, TensorFlow's

@@ -1,7 +1,10 @@
 #include "tandem/saved_model/tfsm_layer.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,29 @@
 
 namespace tandem::keras {
 namespace {
+
+// A structure with the next of the tensors in place of each spec.
+saved_model::Value packed(const saved_model::Value& structure,
+                          const std::vector<saved_model::Value>& tensors, std::size_t& next) {
+  using saved_model::Value;
+  switch (structure.kind()) {
+    case Value::Kind::kSpec: return tensors.at(next++);
+    case Value::Kind::kList:
+    case Value::Kind::kTuple: {
+      std::vector<Value> items;
+      for (const Value& item : structure.items()) items.push_back(packed(item, tensors, next));
+      return structure.kind() == Value::Kind::kList ? Value::list(std::move(items))
+                                                    : Value::tuple(std::move(items));
+    }
+    case Value::Kind::kDict: {
+      std::map<std::string, Value> items;
+      for (std::size_t i = 0; i < structure.items().size(); ++i)
+        items[structure.keys()[i]] = packed(structure.items()[i], tensors, next);
+      return Value::dict(std::move(items));
+    }
+    default: return structure;
+  }
+}
 
 // What a layer calls: a function of a model or a signature.
 class Endpoint {
@@ -47,14 +73,22 @@ class Endpoint {
   }
 
  private:
-  // Keras' exports take several inputs as one list, functions of a module as arguments.
+  // Several inputs are what a trace takes: the list or dictionary of Keras' exports, or arguments.
   std::vector<Tensor> call_function(const std::vector<saved_model::Value>& inputs) const {
-    if (inputs.size() < 2) return function_.call(inputs).tensors();
-    try {
-      return function_.call({saved_model::Value::list(inputs)}).tensors();
-    } catch (const InvalidArgumentError&) {
-      return function_.call(inputs).tensors();
+    if (inputs.size() > 1) {
+      for (std::size_t trace = 0; trace < function_.num_traces(); ++trace) {
+        const saved_model::Value& positional = function_.inputs(trace)[0];
+        if (positional.specs().size() != inputs.size()) continue;
+        std::size_t next = 0;
+        const saved_model::Value args = packed(positional, inputs, next);
+        try {
+          return function_.call(args.items()).tensors();
+        } catch (const InvalidArgumentError&) {
+          // Another trace may take them; else the call below says what they are.
+        }
+      }
     }
+    return function_.call(inputs).tensors();
   }
 
   saved_model::Function function_;

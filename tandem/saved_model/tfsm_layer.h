@@ -16,9 +16,9 @@ struct TFSMLayerOptions {
   String name = {};
 };
 /// A SavedModel as a layer: its variables are the layer's weights, and training changes them. Takes
-/// one tensor; several are a list, as Keras' exports take them, or the arguments of the function,
-/// or of the signature in the order of its names. Not read from `.keras` files, as Keras does not
-/// in its safe mode: the model is a file of its own.
+/// one tensor; several are the list that Keras' exports take, the dictionary, in the order of its
+/// names, or the arguments of the function, or of the signature in the order of its names. Not read
+/// from `.keras` files, as Keras does not in its safe mode: the model is a file of its own.
 ///
 ///     td::keras::TFSMLayer features("exported_model");
 ///

@@ -235,14 +235,22 @@ void merge_checkpoints(const String& prefix, int num_workers) {
 
 struct LoadStatus::State {
   std::shared_ptr<Checkpoint::State> checkpoint;
-  std::shared_ptr<internal::Restoration> restoration;
+  std::shared_ptr<internal::Restoration> restoration;  // none: no checkpoint was given
 
+  internal::Restoration& restored() const {
+    if (!restoration) {
+      throw FailedPreconditionError(
+          "No checkpoint specified (the path was empty, as CheckpointManager::latest_checkpoint is "
+          "where nothing was saved); no object got a value.");
+    }
+    return *restoration;
+  }
   std::vector<std::string> without_value() const {
     std::vector<std::string> paths;
     for (const auto& node : checkpoint->tree().nodes) {
       for (const TrackedValue& value : node.values) {
         // Checkpoints that were not numbered have no counter.
-        if (!restoration->is_restored(node, value) && node.path != kCounter)
+        if (!(restoration && restoration->is_restored(node, value)) && node.path != kCounter)
           paths.push_back(node.path);
       }
     }
@@ -285,6 +293,12 @@ LoadStatus Checkpoint::restore(const String& path, const RestoreOptions& options
   return start_restoring(path, options);
 }
 
+LoadStatus Checkpoint::initialization_only() const {
+  auto status = std::make_shared<LoadStatus::State>();
+  status->checkpoint = state_;
+  return LoadStatus(std::move(status));
+}
+
 LoadStatus Checkpoint::read(const std::string& path, const RestoreOptions& options) const {
   const Tensor count = state_->counter.read_value();
   LoadStatus status = start_restoring(path, options);
@@ -296,7 +310,7 @@ const LoadStatus& LoadStatus::assert_consumed() const {
   assert_existing_objects_matched();
   const std::vector<std::string> left = unused_values();
   if (!left.empty()) {
-    throw FailedPreconditionError(cat("Checkpoint ", state_->restoration->prefix(),
+    throw FailedPreconditionError(cat("Checkpoint ", state_->restored().prefix(),
                                       " holds values that no object took: ", list_of(left),
                                       ". If that is meant, use "
                                       "assert_existing_objects_matched or expect_partial."));
@@ -305,10 +319,10 @@ const LoadStatus& LoadStatus::assert_consumed() const {
 }
 
 const LoadStatus& LoadStatus::assert_existing_objects_matched() const {
-  state_->restoration->expects_partial = true;
+  state_->restored().expects_partial = true;
   const std::vector<std::string> without = objects_without_value();
   if (!without.empty()) {
-    throw FailedPreconditionError(cat("Checkpoint ", state_->restoration->prefix(),
+    throw FailedPreconditionError(cat("Checkpoint ", state_->restored().prefix(),
                                       " has no value for: ", list_of(without),
                                       ". If that is meant, use expect_partial."));
   }
@@ -316,21 +330,23 @@ const LoadStatus& LoadStatus::assert_existing_objects_matched() const {
 }
 
 const LoadStatus& LoadStatus::assert_nontrivial_match() const {
-  state_->restoration->expects_partial = true;
-  if (!state_->restoration->matched_any()) {
+  state_->restored().expects_partial = true;
+  if (!state_->restored().matched_any()) {
     throw FailedPreconditionError(cat("Nothing except the root object matches checkpoint ",
-                                      state_->restoration->prefix(),
+                                      state_->restored().prefix(),
                                       ": its objects have other names."));
   }
   return *this;
 }
 
 const LoadStatus& LoadStatus::expect_partial() const {
-  state_->restoration->expects_partial = true;
+  if (state_->restoration) state_->restoration->expects_partial = true;
   return *this;
 }
 
-std::vector<std::string> LoadStatus::unused_values() const { return state_->restoration->unused(); }
+std::vector<std::string> LoadStatus::unused_values() const {
+  return state_->restoration ? state_->restoration->unused() : std::vector<std::string>();
+}
 std::vector<std::string> LoadStatus::objects_without_value() const {
   return state_->without_value();
 }

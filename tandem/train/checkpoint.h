@@ -1,10 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +52,8 @@ struct RestoreOptions {
 /// What became of a `restore`. Objects may get their values later, when they are made: see
 /// Checkpoint. What does not fit throws FailedPreconditionError, where TensorFlow has an
 /// AssertionError, and names it. Unless one of these is called, values that no object took are
-/// logged when the checkpoint is restored again or destroyed.
+/// logged when the checkpoint is restored again or destroyed. After a restore of no checkpoint the
+/// three assertions throw.
 class TANDEM_EXPORT LoadStatus {
  public:
   /// Each object has its value, and each value in the checkpoint was taken.
@@ -107,6 +110,11 @@ class TANDEM_EXPORT Checkpoint {
   /// is no checkpoint, DataLossError naming file and tensor where it is damaged,
   /// InvalidArgumentError naming the object where dtypes or shapes differ.
   LoadStatus restore(const String& path, const RestoreOptions& options = {}) const;
+  /// `checkpoint.restore(manager.latest_checkpoint())`: where there is none yet nothing changes.
+  template <std::same_as<std::optional<std::string>> Path>
+  LoadStatus restore(const Path& path, const RestoreOptions& options = {}) const {
+    return path ? restore(String(*path), options) : initialization_only();
+  }
   /// The number of saves goes on from what is restored, as `restore` has it, only there.
   LoadStatus read(const std::string& path, const RestoreOptions& options = {}) const;
 
@@ -121,6 +129,7 @@ class TANDEM_EXPORT Checkpoint {
  private:
   friend class LoadStatus;
   struct State;
+  LoadStatus initialization_only() const;
   LoadStatus start_restoring(const std::string& path, const RestoreOptions& options) const;
   std::shared_ptr<State> state_;
 };

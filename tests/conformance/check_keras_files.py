@@ -156,6 +156,9 @@ def preprocessing_cases():
         adapted(L.TextVectorization(ngrams=2, output_mode="multi_hot"), WORDS), WORDS, "string")
     yield "TextVectorization tf_idf", preprocessing(
         adapted(L.TextVectorization(output_mode="tf_idf", max_tokens=5), WORDS), WORDS, "string")
+    yield "TextVectorization tf_idf padded", preprocessing(
+        adapted(L.TextVectorization(output_mode="tf_idf", max_tokens=20, pad_to_max_tokens=True), WORDS),
+        WORDS, "string")
     yield "TextVectorization tf_idf given", preprocessing(
         L.TextVectorization(output_mode="tf_idf", vocabulary=["cat", "dog"], idf_weights=[.5, .25]),
         WORDS, "string")

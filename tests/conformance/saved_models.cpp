@@ -159,7 +159,8 @@ int check(const std::string& folder) {
   for (const Json& one : calls["calls"]) {
     call(model, folder, one);
     if (one.value("function", "") == "serve" && one["args"].size() == 1 &&
-        (one["args"][0].contains("tensor") || one["args"][0].contains("list")))
+        (one["args"][0].contains("tensor") || one["args"][0].contains("list") ||
+         one["args"][0].contains("dict")))
       call_layer(folder, one);
   }
   if (calls.contains("train")) train(model, folder, calls["train"]);

@@ -146,4 +146,42 @@ bool truth(const Tensor& result) {
 }
 
 }  // namespace internal
+Dataset Dataset::from_tensor_slices(std::vector<Tensor> components) {
+  return data::from_tensor_slices(std::move(components));
+}
+Dataset Dataset::from_tensor_slices(Tensor tensor) {
+  return data::from_tensor_slices(std::move(tensor));
+}
+Dataset Dataset::from_tensor_slices(std::initializer_list<TensorMap::value_type> components) {
+  return data::from_tensor_slices(components);
+}
+Dataset Dataset::from_tensors(std::vector<Tensor> components) {
+  return data::from_tensors(std::move(components));
+}
+Dataset Dataset::from_tensors(Tensor tensor) { return data::from_tensors(std::move(tensor)); }
+Dataset Dataset::from_tensors(std::initializer_list<TensorMap::value_type> components) {
+  return data::from_tensors(components);
+}
+Dataset Dataset::range(std::int64_t stop) { return data::range(stop); }
+Dataset Dataset::range(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  return data::range(start, stop, step);
+}
+Dataset Dataset::from_generator(std::function<Generator()> make, ElementSpec spec) {
+  return data::from_generator(std::move(make), std::move(spec));
+}
+Dataset Dataset::list_files(FileNames patterns, ListFilesOptions options) {
+  return data::list_files(std::move(patterns), std::move(options));
+}
+Dataset Dataset::choose_from_datasets(std::vector<Dataset> datasets, const Dataset& choices,
+                                      bool stop_on_empty_dataset) {
+  return data::choose_from_datasets(std::move(datasets), choices, stop_on_empty_dataset);
+}
+Dataset Dataset::sample_from_datasets(std::vector<Dataset> datasets, SampleOptions options) {
+  return data::sample_from_datasets(std::move(datasets), std::move(options));
+}
+Dataset Dataset::zip(std::vector<Dataset> datasets) { return data::zip(std::move(datasets)); }
+Dataset Dataset::zip(std::initializer_list<std::pair<const std::string, Dataset>> datasets) {
+  return data::zip(datasets);
+}
+
 }  // namespace tandem::data

@@ -88,6 +88,8 @@ Tensor to_variant(const Dataset& dataset) {
   return Tensor(Array::scalar(Variant(make_ref<DatasetValue>(dataset))));
 }
 
+internal::Component::operator Dataset() const { return from_variant(tensor_); }
+
 Dataset from_variant(const Tensor& variant) {
   if (variant.dtype() == DType::kVariant && variant.rank() == 0) {
     const Variant value = variant.item<Variant>();

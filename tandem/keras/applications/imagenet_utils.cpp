@@ -8,6 +8,7 @@
 #include "tandem/keras/applications.h"
 #include "tandem/keras/get_file.h"
 #include "tandem/keras/internal/model_config.h"
+#include "tandem/keras/keras_tensor_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/operators.h"
@@ -47,6 +48,11 @@ Tensor preprocess_input(const Tensor& x, const PreprocessOptions& o) {
            of_channels({0.229, 0.224, 0.225}, y.rank(), axis, y.dtype());
   }
   return reverse(y, {axis}) - of_channels({103.939, 116.779, 123.68}, y.rank(), axis, y.dtype());
+}
+
+KerasTensor preprocess_input(const KerasTensor& x, const PreprocessOptions& options) {
+  if (options.mode == "tf" && is_floating(x.dtype())) return x / 127.5 - 1.0;
+  return apply([options](const Tensor& images) { return preprocess_input(images, options); }, x);
 }
 
 std::vector<std::vector<ClassScore>> decode_predictions(const Tensor& predictions, int top,

@@ -60,6 +60,7 @@ class FunctionalImpl final : public ModelImpl {
   int num_outputs() const override { return static_cast<int>(graph_.outputs().size()); }
   std::vector<std::string> output_names() const override;
   std::vector<KerasTensor> input_tensors() const override { return graph_.inputs(); }
+  std::vector<KerasTensor> symbolic_outputs() const override { return graph_.outputs(); }
   const CallGraph& graph() const { return graph_; }
 
  private:

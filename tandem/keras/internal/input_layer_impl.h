@@ -15,6 +15,8 @@ class InputLayerImpl final : public LayerImpl {
   void describe(Config& config) const override;
   /// The tensor that stands for what will be fed.
   KerasTensor output();
+  std::vector<KerasTensor> symbolic_inputs() const override { return symbolic_outputs(); }
+  std::vector<KerasTensor> symbolic_outputs() const override;
   /// With the batch axis.
   const PartialShape& batch_shape() const { return shape_; }
 

@@ -29,6 +29,9 @@ class SequentialImpl final : public ModelImpl {
   void describe(Config& config) const override;
   std::vector<std::string> output_names() const override;
   std::vector<KerasTensor> input_tensors() const override;
+  std::vector<KerasTensor> symbolic_outputs() const override {
+    return outputs_.empty() ? outputs_ : std::vector<KerasTensor>{outputs_.back()};
+  }
 
  private:
   void add_input(std::shared_ptr<InputLayerImpl> input);

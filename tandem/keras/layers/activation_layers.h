@@ -12,6 +12,7 @@
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
+#include "tandem/keras/positional.h"
 #include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
@@ -36,6 +37,9 @@ struct ReLUOptions {
 class TANDEM_EXPORT ReLU : public Layer {
  public:
   explicit ReLU(const ReLUOptions& options = {});
+  template <internal::Number T>
+  explicit ReLU(T max_value, const ReLUOptions& options = {})
+      : ReLU(internal::with_argument(options, &ReLUOptions::max_value, max_value, "max_value")) {}
 };
 
 struct LeakyReLUOptions {
@@ -46,6 +50,10 @@ struct LeakyReLUOptions {
 class TANDEM_EXPORT LeakyReLU : public Layer {
  public:
   explicit LeakyReLU(const LeakyReLUOptions& options = {});
+  template <internal::Number T>
+  explicit LeakyReLU(T negative_slope, const LeakyReLUOptions& options = {})
+      : LeakyReLU(internal::with_argument(options, &LeakyReLUOptions::negative_slope,
+                                          negative_slope, "negative_slope")) {}
 };
 
 struct ELUOptions {
@@ -56,6 +64,9 @@ struct ELUOptions {
 class TANDEM_EXPORT ELU : public Layer {
  public:
   explicit ELU(const ELUOptions& options = {});
+  template <internal::Number T>
+  explicit ELU(T alpha, const ELUOptions& options = {})
+      : ELU(internal::with_argument(options, &ELUOptions::alpha, alpha, "alpha")) {}
 };
 
 struct PReLUOptions {
@@ -83,6 +94,9 @@ struct SoftmaxOptions {
 class TANDEM_EXPORT Softmax : public Layer {
  public:
   explicit Softmax(const SoftmaxOptions& options = {});
+  template <internal::Integer T>
+  explicit Softmax(T axis, const SoftmaxOptions& options = {})
+      : Softmax(internal::with_argument(options, &SoftmaxOptions::axis, axis, "axis")) {}
 };
 
 }  // namespace tandem::keras

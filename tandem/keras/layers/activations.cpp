@@ -111,6 +111,18 @@ Tensor sparsemax(const Tensor& x, std::int64_t axis) {
   return maximum(x - (sum - 1) / count, 0);
 }
 
+Tensor exponential(const Tensor& x) { return exp(x); }
+Tensor hard_swish(const Tensor& x) { return hard_silu(x); }
+Tensor linear(const Tensor& x) { return x; }
+Tensor log_sigmoid(const Tensor& x) { return math::log_sigmoid(x); }
+Tensor log_softmax(const Tensor& x, std::int64_t axis) { return nn::log_softmax(x, axis); }
+Tensor relu6(const Tensor& x) { return nn::relu6(x); }
+Tensor selu(const Tensor& x) { return nn::selu(x); }
+Tensor silu(const Tensor& x) { return nn::silu(x); }
+Tensor swish(const Tensor& x) { return nn::silu(x); }
+Tensor softplus(const Tensor& x) { return nn::softplus(x); }
+Tensor softsign(const Tensor& x) { return nn::softsign(x); }
+Tensor tanh(const Tensor& x) { return tandem::tanh(x); }
 Tensor squareplus(const Tensor& x, double b) { return (x + sqrt(square(x) + b)) / 2; }
 Tensor tanh_shrink(const Tensor& x) { return x - tandem::tanh(x); }
 Tensor threshold(const Tensor& x, double threshold, double default_value) {
@@ -126,38 +138,38 @@ const std::map<std::string, ActivationFunction::Function>& activations_by_name()
   using Table = std::map<std::string, ActivationFunction::Function>;
   static const NeverDestroyed<Table> table([] {
     return Table{
-      {"celu", [](const Tensor& x) { return celu(x); }},
-      {"elu", [](const Tensor& x) { return elu(x); }},
-      {"exponential", [](const Tensor& x) { return exp(x); }},
-      {"gelu", [](const Tensor& x) { return gelu(x); }},
-      {"glu", [](const Tensor& x) { return glu(x); }},
-      {"hard_shrink", [](const Tensor& x) { return hard_shrink(x); }},
-      {"hard_sigmoid", hard_sigmoid},
-      {"hard_silu", hard_silu},
-      {"hard_swish", hard_silu},
-      {"hard_tanh", hard_tanh},
-      {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); }},
-      {"linear", nullptr},
-      {"log_sigmoid", [](const Tensor& x) { return math::log_sigmoid(x); }},
-      {"log_softmax", [](const Tensor& x) { return nn::log_softmax(x); }},
-      {"mish", mish},
-      {"relu", [](const Tensor& x) { return nn::relu(x); }},
-      {"relu6", [](const Tensor& x) { return nn::relu6(x); }},
-      {"selu", [](const Tensor& x) { return nn::selu(x); }},
-      {"sigmoid", [](const Tensor& x) { return activations::sigmoid(x); }},
-      {"silu", [](const Tensor& x) { return nn::silu(x); }},
-      {"soft_shrink", [](const Tensor& x) { return soft_shrink(x); }},
-      {"softmax", [](const Tensor& x) { return softmax(x); }},
-      {"softplus", [](const Tensor& x) { return nn::softplus(x); }},
-      {"softsign", [](const Tensor& x) { return nn::softsign(x); }},
-      {"sparse_plus", sparse_plus},
-      {"sparse_sigmoid", sparse_sigmoid},
-      {"sparsemax", [](const Tensor& x) { return sparsemax(x); }},
-      {"squareplus", [](const Tensor& x) { return squareplus(x); }},
-      {"swish", [](const Tensor& x) { return nn::silu(x); }},
-      {"tanh", [](const Tensor& x) { return tanh(x); }},
-      {"tanh_shrink", tanh_shrink},
-};
+        {"celu", [](const Tensor& x) { return celu(x); }},
+        {"elu", [](const Tensor& x) { return elu(x); }},
+        {"exponential", [](const Tensor& x) { return exp(x); }},
+        {"gelu", [](const Tensor& x) { return gelu(x); }},
+        {"glu", [](const Tensor& x) { return glu(x); }},
+        {"hard_shrink", [](const Tensor& x) { return hard_shrink(x); }},
+        {"hard_sigmoid", hard_sigmoid},
+        {"hard_silu", hard_silu},
+        {"hard_swish", hard_silu},
+        {"hard_tanh", hard_tanh},
+        {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); }},
+        {"linear", nullptr},
+        {"log_sigmoid", [](const Tensor& x) { return math::log_sigmoid(x); }},
+        {"log_softmax", [](const Tensor& x) { return nn::log_softmax(x); }},
+        {"mish", mish},
+        {"relu", [](const Tensor& x) { return nn::relu(x); }},
+        {"relu6", [](const Tensor& x) { return nn::relu6(x); }},
+        {"selu", [](const Tensor& x) { return nn::selu(x); }},
+        {"sigmoid", [](const Tensor& x) { return activations::sigmoid(x); }},
+        {"silu", [](const Tensor& x) { return nn::silu(x); }},
+        {"soft_shrink", [](const Tensor& x) { return soft_shrink(x); }},
+        {"softmax", [](const Tensor& x) { return softmax(x); }},
+        {"softplus", [](const Tensor& x) { return nn::softplus(x); }},
+        {"softsign", [](const Tensor& x) { return nn::softsign(x); }},
+        {"sparse_plus", sparse_plus},
+        {"sparse_sigmoid", sparse_sigmoid},
+        {"sparsemax", [](const Tensor& x) { return sparsemax(x); }},
+        {"squareplus", [](const Tensor& x) { return squareplus(x); }},
+        {"swish", [](const Tensor& x) { return nn::silu(x); }},
+        {"tanh", [](const Tensor& x) { return tandem::tanh(x); }},
+        {"tanh_shrink", tanh_shrink},
+    };
   });
   return *table;
 }
@@ -174,6 +186,111 @@ ActivationFunction::ActivationFunction(const std::string& name) : name_(name) {
         cat(internal::no_such("activation", name, names), ", or give a function."));
   }
   function_ = found->second;
+}
+
+namespace {
+
+// The functions that users may give, by address.
+const std::map<const void*, const char*>& names_by_address() {
+  static const NeverDestroyed<std::map<const void*, const char*>> table([] {
+    std::map<const void*, const char*> names;
+    const auto add = [&]<class Function>(Function* function, const char* name) {
+      names.emplace(reinterpret_cast<const void*>(function), name);
+    };
+    add(&activations::celu, "celu");
+    add(&activations::elu, "elu");
+    add(&activations::exponential, "exponential");
+    add(&activations::gelu, "gelu");
+    add(&activations::glu, "glu");
+    add(&activations::hard_shrink, "hard_shrink");
+    add(&activations::hard_sigmoid, "hard_sigmoid");
+    add(&activations::hard_silu, "hard_silu");
+    add(&activations::hard_swish, "hard_swish");
+    add(&activations::hard_tanh, "hard_tanh");
+    add(&activations::leaky_relu, "leaky_relu");
+    add(&activations::linear, "linear");
+    add(&activations::log_sigmoid, "log_sigmoid");
+    add(&activations::log_softmax, "log_softmax");
+    add(&activations::mish, "mish");
+    add(&activations::relu, "relu");
+    add(&activations::relu6, "relu6");
+    add(&activations::selu, "selu");
+    add(&activations::sigmoid, "sigmoid");
+    add(&activations::silu, "silu");
+    add(&activations::soft_shrink, "soft_shrink");
+    add(&activations::softmax, "softmax");
+    add(&activations::softplus, "softplus");
+    add(&activations::softsign, "softsign");
+    add(&activations::sparse_plus, "sparse_plus");
+    add(&activations::sparse_sigmoid, "sparse_sigmoid");
+    add(&activations::sparsemax, "sparsemax");
+    add(&activations::squareplus, "squareplus");
+    add(&activations::swish, "swish");
+    add(&activations::tanh, "tanh");
+    add(&activations::tanh_shrink, "tanh_shrink");
+    add(&nn::elu, "elu");
+    add(&nn::leaky_relu, "leaky_relu");
+    add(&nn::log_softmax, "log_softmax");
+    add(&nn::relu, "relu");
+    add(&nn::relu6, "relu6");
+    add(&nn::selu, "selu");
+    add(&nn::silu, "silu");
+    add(&nn::softmax, "softmax");
+    add(&nn::softplus, "softplus");
+    add(&nn::softsign, "softsign");
+    add(&nn::swish, "swish");
+    add(&tandem::exp, "exponential");
+    add(&tandem::sigmoid, "sigmoid");
+    add(&tandem::tanh, "tanh");
+    add(&math::log_sigmoid, "log_sigmoid");
+    return names;
+  });
+  return *table;
+}
+
+[[noreturn]] void throw_further_arguments() {
+  throw InvalidArgumentError(
+      "An activation takes one tensor, and this function has further arguments. Give a lambda: "
+      "[](const td::Tensor& x) { return function(x, …); }.");
+}
+
+}  // namespace
+
+bool ActivationFunction::find(const void* address) {
+  const auto found = names_by_address().find(address);
+  if (found == names_by_address().end()) return false;
+  *this = ActivationFunction(std::string(found->second));
+  return true;
+}
+
+ActivationFunction::ActivationFunction(Tensor (*function)(Tensor)) {
+  if (find(reinterpret_cast<const void*>(function))) return;
+  name_ = "custom";
+  function_ = function;
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&)) {
+  if (find(reinterpret_cast<const void*>(function))) return;
+  name_ = "custom";
+  function_ = function;
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&, bool)) {
+  if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&, double)) {
+  if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&, std::int64_t)) {
+  if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(const Tensor&,
+                                                          const activations::ReluOptions&)) {
+  if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(Tensor, float)) {
+  if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
+}
+ActivationFunction::ActivationFunction(Tensor (*function)(Tensor, std::int64_t)) {
+  if (!find(reinterpret_cast<const void*>(function))) throw_further_arguments();
 }
 
 }  // namespace tandem::keras

@@ -61,11 +61,12 @@ constexpr auto kArguments = [](auto& a, auto& o) {
 
 }  // namespace
 
-#define TANDEM_KERAS_GLOBAL_POOLING(NAME, DIMS, FUNCTION)                                    \
-  NAME::NAME(const GlobalPoolingOptions& options)                                            \
-      : Layer(internal::with_arguments(                                                      \
-            std::make_shared<GlobalPoolingImpl>(#NAME, options, DIMS, FUNCTION), kArguments, \
-            options)) {}
+#define TANDEM_KERAS_GLOBAL_POOLING(NAME, DIMS, FUNCTION)                                  \
+  NAME::NAME(const GlobalPoolingOptions& options)                                          \
+      : Layer(internal::with_arguments(                                                    \
+            std::make_shared<GlobalPoolingImpl>(                                           \
+                #NAME, options, DIMS, static_cast<GlobalPoolingImpl::Function>(FUNCTION)), \
+            kArguments, options)) {}
 TANDEM_KERAS_GLOBAL_POOLING(GlobalAveragePooling1D, 1, reduce_mean)
 TANDEM_KERAS_GLOBAL_POOLING(GlobalAveragePooling2D, 2, reduce_mean)
 TANDEM_KERAS_GLOBAL_POOLING(GlobalAveragePooling3D, 3, reduce_mean)

@@ -9,6 +9,7 @@
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/augmentation.h"
 #include "tandem/keras/layers/color_augmentation.h"
+#include "tandem/keras/positional.h"
 
 /// Further changes of images while training: parts erased, images mixed, blurred and bent, and
 /// policies that draw among all of them; see augmentation.h.
@@ -39,6 +40,9 @@ struct MixUpOptions {
 class TANDEM_EXPORT MixUp : public Layer {
  public:
   explicit MixUp(const MixUpOptions& options = {});
+  template <internal::Number T>
+  explicit MixUp(T alpha, const MixUpOptions& options = {})
+      : MixUp(internal::with_argument(options, &MixUpOptions::alpha, alpha, "alpha")) {}
 };
 
 struct CutMixOptions {

@@ -46,6 +46,11 @@ KerasTensor InputLayerImpl::output() {
   return KerasTensor(node, 0, shape_, dtype_);
 }
 
+std::vector<KerasTensor> InputLayerImpl::symbolic_outputs() const {
+  if (const auto node = node_.lock()) return {KerasTensor(node, 0, shape_, dtype_)};
+  return {};
+}
+
 }  // namespace internal
 
 InputLayer::InputLayer(const PartialShape& shape, const InputOptions& options)

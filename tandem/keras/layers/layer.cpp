@@ -8,8 +8,20 @@
 
 namespace tandem::keras {
 
-Layer::Layer(std::shared_ptr<LayerImpl> impl) : impl_(std::move(impl)) {}
-Layer::Layer(const KerasTensor& tensor) : impl_(tensor.node()->layer) {}
+bool TrainableProperty::get() const { return Layer(impl_).impl()->trainable(); }
+void TrainableProperty::set(bool value) const { Layer(impl_).impl()->set_trainable(value); }
+
+Layer::Layer(std::shared_ptr<LayerImpl> impl) : trainable(impl), impl_(std::move(impl)) {}
+Layer::Layer(const KerasTensor& tensor) : Layer(tensor.node()->layer) {}
+Layer& Layer::operator=(const Layer& other) {
+  trainable.impl_ = impl_ = other.impl_;
+  return *this;
+}
+Layer& Layer::operator=(Layer&& other) noexcept {
+  impl_ = std::move(other.impl_);
+  trainable.impl_ = impl_;
+  return *this;
+}
 
 const std::shared_ptr<LayerImpl>& Layer::impl() const {
   if (!impl_)
@@ -52,6 +64,30 @@ std::vector<KerasTensor> Layer::outputs(const std::vector<KerasTensor>& inputs,
                                         const CallOptions& options) const {
   return impl()->run(inputs, options);
 }
+
+namespace {
+
+KerasTensor only_of(const std::vector<KerasTensor>& tensors, const LayerImpl& layer,
+                    const char* what) {
+  if (tensors.empty()) {
+    throw FailedPreconditionError(cat("The layer '", layer.name(), "' (", layer.class_name(),
+                                      ") has never been called with "
+                                      "KerasTensors and thus has no defined ",
+                                      what,
+                                      ". Only layers of a functional model, "
+                                      "or of a Sequential that is built, have one."));
+  }
+  if (tensors.size() > 1) {
+    throw InvalidArgumentError(cat("The layer '", layer.name(), "' (", layer.class_name(), ") has ",
+                                   tensors.size(), " ", what, "s, not one."));
+  }
+  return tensors.front();
+}
+
+}  // namespace
+
+KerasTensor Layer::input() const { return only_of(impl()->symbolic_inputs(), *impl_, "input"); }
+KerasTensor Layer::output() const { return only_of(impl()->symbolic_outputs(), *impl_, "output"); }
 
 const std::string& Layer::name() const { return impl()->name(); }
 const std::string& Layer::class_name() const { return impl()->class_name(); }
@@ -144,9 +180,6 @@ std::int64_t Layer::count_params() const {
   for (const Variable& v : weights()) count += v.shape().num_elements();
   return count;
 }
-
-bool Layer::trainable() const { return impl()->trainable(); }
-void Layer::set_trainable(bool trainable) const { impl()->set_trainable(trainable); }
 
 std::vector<Tensor> Layer::losses() const {
   std::vector<Tensor> penalties = impl()->added_losses();

@@ -467,11 +467,29 @@ std::vector<KerasTensor> LayerImpl::run(const std::vector<KerasTensor>& inputs,
   node->index = num_calls_++;
   node->num_outputs = static_cast<int>(results.size());
   internal::note_mask_ops(*node);
+  if (first_call_.expired()) {
+    first_call_ = node;
+    first_outputs_ = results;
+  }
   output_shapes_.clear();
   std::vector<KerasTensor> outputs;
   for (const TensorSpec& spec : results) {
     outputs.emplace_back(node, static_cast<int>(outputs.size()), spec.shape, spec.dtype);
     output_shapes_.push_back(spec.shape);
+  }
+  return outputs;
+}
+
+std::vector<KerasTensor> LayerImpl::symbolic_inputs() const {
+  const auto call = first_call_.lock();
+  return call ? call->inputs : std::vector<KerasTensor>();
+}
+
+std::vector<KerasTensor> LayerImpl::symbolic_outputs() const {
+  std::vector<KerasTensor> outputs;
+  if (const auto call = first_call_.lock()) {
+    for (const TensorSpec& spec : first_outputs_)
+      outputs.emplace_back(call, static_cast<int>(outputs.size()), spec.shape, spec.dtype);
   }
   return outputs;
 }

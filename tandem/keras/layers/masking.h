@@ -5,6 +5,7 @@
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
+#include "tandem/keras/positional.h"
 
 namespace tandem::keras {
 
@@ -20,6 +21,10 @@ struct MaskingOptions {
 class TANDEM_EXPORT Masking : public Layer {
  public:
   explicit Masking(const MaskingOptions& options = {});
+  template <internal::Number T>
+  explicit Masking(T mask_value, const MaskingOptions& options = {})
+      : Masking(internal::with_argument(options, &MaskingOptions::mask_value, mask_value,
+                                        "mask_value")) {}
 };
 
 }  // namespace tandem::keras

@@ -4,6 +4,7 @@
 #include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/reshaping.h"
+#include "tandem/keras/positional.h"
 
 namespace tandem::keras {
 
@@ -33,6 +34,9 @@ struct ConcatenateOptions {
 class TANDEM_EXPORT Concatenate : public Layer {
  public:
   explicit Concatenate(const ConcatenateOptions& options = {});
+  template <internal::Integer T>
+  explicit Concatenate(T axis, const ConcatenateOptions& options = {})
+      : Concatenate(internal::with_argument(options, &ConcatenateOptions::axis, axis, "axis")) {}
 };
 
 struct DotOptions {

@@ -303,6 +303,9 @@ void Model::summary(const SummaryOptions& options) const {
   std::cout << summary_text(options) << std::flush;
 }
 
+std::vector<KerasTensor> Model::inputs() const { return impl()->symbolic_inputs(); }
+std::vector<KerasTensor> Model::outputs() const { return impl()->symbolic_outputs(); }
+
 std::vector<Layer> Model::layers() const { return model_impl().layers(); }
 
 Layer Model::get_layer(const std::string& name) const {

@@ -9,6 +9,7 @@
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
+#include "tandem/keras/positional.h"
 #include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
@@ -60,6 +61,10 @@ struct LayerNormalizationOptions {
 class TANDEM_EXPORT LayerNormalization : public Layer {
  public:
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});
+  template <internal::Integer T>
+  explicit LayerNormalization(T axis, const LayerNormalizationOptions& options = {})
+      : LayerNormalization(
+            internal::with_argument(options, &LayerNormalizationOptions::axis, axis, "axis")) {}
 };
 
 }  // namespace tandem::keras

@@ -3,6 +3,7 @@
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/spatial.h"
 #include "tandem/keras/layer_impl.h"
+#include "tandem/keras/positional.h"
 
 namespace tandem::keras {
 namespace {
@@ -44,32 +45,41 @@ constexpr auto kArguments = [](auto& a, auto& o) {
   a("data_format", o.data_format);
 };
 
+// Throws InvalidArgumentError if the options have another window.
+template <class Options, class Size>
+Options with_window(const Options& options, const Size& pool_size) {
+  return internal::with_argument(options, &Options::pool_size, pool_size, "pool_size");
+}
+
 }  // namespace
 
-MaxPooling1D::MaxPooling1D(const Pooling1DOptions& options)
+MaxPooling1D::MaxPooling1D(std::int64_t pool_size, const Pooling1DOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<PoolingImpl>("MaxPooling1D", PoolKind::kMax,
+                                                                   with_window(options, pool_size)),
+                                     kArguments, with_window(options, pool_size))) {}
+MaxPooling2D::MaxPooling2D(Size2D pool_size, const Pooling2DOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<PoolingImpl>("MaxPooling2D", PoolKind::kMax,
+                                                                   with_window(options, pool_size)),
+                                     kArguments, with_window(options, pool_size))) {}
+AveragePooling1D::AveragePooling1D(std::int64_t pool_size, const Pooling1DOptions& options)
     : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("MaxPooling1D", PoolKind::kMax, options), kArguments,
-          options)) {}
-MaxPooling2D::MaxPooling2D(const Pooling2DOptions& options)
+          std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage,
+                                        with_window(options, pool_size)),
+          kArguments, with_window(options, pool_size))) {}
+AveragePooling2D::AveragePooling2D(Size2D pool_size, const Pooling2DOptions& options)
     : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("MaxPooling2D", PoolKind::kMax, options), kArguments,
-          options)) {}
-AveragePooling1D::AveragePooling1D(const Pooling1DOptions& options)
+          std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage,
+                                        with_window(options, pool_size)),
+          kArguments, with_window(options, pool_size))) {}
+MaxPooling3D::MaxPooling3D(Size3D pool_size, const Pooling3DOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax,
+                                                                   with_window(options, pool_size)),
+                                     kArguments, with_window(options, pool_size))) {}
+AveragePooling3D::AveragePooling3D(Size3D pool_size, const Pooling3DOptions& options)
     : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage, options),
-          kArguments, options)) {}
-AveragePooling2D::AveragePooling2D(const Pooling2DOptions& options)
-    : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage, options),
-          kArguments, options)) {}
-MaxPooling3D::MaxPooling3D(const Pooling3DOptions& options)
-    : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax, options), kArguments,
-          options)) {}
-AveragePooling3D::AveragePooling3D(const Pooling3DOptions& options)
-    : Layer(internal::with_arguments(
-          std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage, options),
-          kArguments, options)) {}
+          std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage,
+                                        with_window(options, pool_size)),
+          kArguments, with_window(options, pool_size))) {}
 
 namespace {
 const bool kRegistered[] = {

@@ -1,17 +1,22 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
+#include "tandem/core/string_list.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/layer.h"
+#include "tandem/keras/positional.h"
 #include "tandem/ops/ragged_tensor.h"
 #include "tandem/runtime/tensor.h"
 
@@ -19,9 +24,17 @@
 /// once, before training; all work in models, in calls by themselves, and in Dataset::map.
 namespace tandem::keras {
 
+/// No axis (std::nullopt), one or several.
+struct OptionalAxes : std::optional<std::vector<int>> {
+  OptionalAxes(std::nullopt_t) {}
+  OptionalAxes(int axis) : OptionalAxes(std::vector<int>{axis}) {}
+  OptionalAxes(std::initializer_list<int> axes) : OptionalAxes(std::vector<int>(axes)) {}
+  OptionalAxes(std::vector<int> axes) : std::optional<std::vector<int>>(std::move(axes)) {}
+};
+
 struct NormalizationOptions {
-  /// Axes with a mean and a variance for each index; empty: one for all.
-  std::optional<std::vector<int>> axis = std::vector<int>{-1};
+  /// Axes with a mean and a variance for each index; std::nullopt: one for all.
+  OptionalAxes axis = -1;
   std::optional<std::vector<double>> mean = std::nullopt;      ///< given, instead of learnt
   std::optional<std::vector<double>> variance = std::nullopt;  ///< likewise
   bool invert = false;                                         ///< back from normalized values
@@ -32,6 +45,10 @@ struct NormalizationOptions {
 class TANDEM_EXPORT Normalization : public Layer {
  public:
   explicit Normalization(const NormalizationOptions& options = {});
+  template <internal::Integer T>
+  explicit Normalization(T axis, const NormalizationOptions& options = {})
+      : Normalization(internal::with_argument(options, &NormalizationOptions::axis, axis, "axis")) {
+  }
   void adapt(const Tensor& data) const;
   /// Elements are the data, or (data, …).
   void adapt(const data::Dataset& batches) const;
@@ -47,6 +64,11 @@ struct DiscretizationOptions {
 class TANDEM_EXPORT Discretization : public Layer {
  public:
   explicit Discretization(const DiscretizationOptions& options);
+  template <std::same_as<std::vector<float>> Boundaries>
+  explicit Discretization(const Boundaries& bin_boundaries,
+                          const DiscretizationOptions& options = {})
+      : Discretization(internal::with_argument(options, &DiscretizationOptions::bin_boundaries,
+                                               bin_boundaries, "bin_boundaries")) {}
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
   std::vector<float> bin_boundaries() const;
@@ -61,6 +83,10 @@ struct CategoryEncodingOptions {
 class TANDEM_EXPORT CategoryEncoding : public Layer {
  public:
   explicit CategoryEncoding(const CategoryEncodingOptions& options);
+  template <internal::Integer T>
+  explicit CategoryEncoding(T num_tokens, const CategoryEncodingOptions& options = {})
+      : CategoryEncoding(internal::with_argument(options, &CategoryEncodingOptions::num_tokens,
+                                                 num_tokens, "num_tokens")) {}
 };
 
 struct HashingOptions {
@@ -74,6 +100,10 @@ struct HashingOptions {
 class TANDEM_EXPORT Hashing : public Layer {
  public:
   explicit Hashing(const HashingOptions& options);
+  template <internal::Integer T>
+  explicit Hashing(T num_bins, const HashingOptions& options = {})
+      : Hashing(internal::with_argument(options, &HashingOptions::num_bins, num_bins, "num_bins")) {
+  }
 };
 
 template <class Token>
@@ -81,7 +111,9 @@ struct LookupOptions {
   /// One token; texts are checked for null.
   using OptionalToken =
       std::optional<std::conditional_t<std::is_same_v<Token, std::string>, String, Token>>;
-  std::vector<Token> vocabulary = {};  ///< given, instead of learnt
+  /// Given, instead of learnt.
+  std::conditional_t<std::is_same_v<Token, std::string>, StringList, std::vector<Token>>
+      vocabulary = {};
   /// For "tf_idf" with a vocabulary that is given: a weight for each token of it.
   std::vector<double> idf_weights = {};
   std::optional<std::int64_t> max_tokens = std::nullopt;
@@ -101,6 +133,10 @@ using IntegerLookupOptions = LookupOptions<std::int64_t>;
 class TANDEM_EXPORT StringLookup : public Layer {
  public:
   explicit StringLookup(const StringLookupOptions& options = {});
+  template <internal::Integer T>
+  explicit StringLookup(T max_tokens, const StringLookupOptions& options = {})
+      : StringLookup(internal::with_argument(options, &StringLookupOptions::max_tokens, max_tokens,
+                                             "max_tokens")) {}
   /// The most frequent tokens, ties in the order of the alphabet backwards, as Keras has them.
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
@@ -112,6 +148,10 @@ class TANDEM_EXPORT StringLookup : public Layer {
 class TANDEM_EXPORT IntegerLookup : public Layer {
  public:
   explicit IntegerLookup(const IntegerLookupOptions& options = {});
+  template <internal::Integer T>
+  explicit IntegerLookup(T max_tokens, const IntegerLookupOptions& options = {})
+      : IntegerLookup(internal::with_argument(options, &IntegerLookupOptions::max_tokens,
+                                              max_tokens, "max_tokens")) {}
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
   std::vector<std::int64_t> get_vocabulary() const;
@@ -128,7 +168,7 @@ struct TextVectorizationOptions {
   std::optional<std::int64_t> output_sequence_length = std::nullopt;
   /// Rows of max_tokens numbers with the output modes but "int", even if the vocabulary is smaller.
   bool pad_to_max_tokens = false;
-  std::vector<std::string> vocabulary = {};
+  StringList vocabulary = {};
   /// For "tf_idf" with a vocabulary that is given: a weight for each token of it.
   std::vector<double> idf_weights = {};
   String name = {};
@@ -137,6 +177,10 @@ struct TextVectorizationOptions {
 class TANDEM_EXPORT TextVectorization : public Layer {
  public:
   explicit TextVectorization(const TextVectorizationOptions& options = {});
+  template <internal::Integer T>
+  explicit TextVectorization(T max_tokens, const TextVectorizationOptions& options = {})
+      : TextVectorization(internal::with_argument(options, &TextVectorizationOptions::max_tokens,
+                                                  max_tokens, "max_tokens")) {}
   void adapt(const Tensor& data) const;
   void adapt(const data::Dataset& batches) const;
   std::vector<std::string> get_vocabulary() const;

@@ -30,17 +30,17 @@ Tensor uniform(const IntList& shape, const UniformOptions& o) {
   return stateless::stateless_uniform(shape, IntList(o.seed.draw()),
                                       {.minval = o.minval, .maxval = o.maxval, .dtype = o.dtype});
 }
-Tensor randint(const IntList& shape, std::int64_t minval, std::int64_t maxval, DType dtype,
+Tensor randint(const IntList& shape, std::int64_t minval, std::int64_t maxval, DTypeLike dtype,
                const RandomSeed& seed) {
   // Other integers are drawn as int32, as Keras does.
-  const DType drawn = dtype == int32 || dtype == int64 ? dtype : int32;
+  const DType drawn = dtype == int32 || dtype == int64 ? DType(dtype) : int32;
   const Tensor x = stateless::stateless_uniform(shape, IntList(seed.draw()),
                                                 {.minval = static_cast<double>(minval),
                                                  .maxval = static_cast<double>(maxval),
                                                  .dtype = drawn});
   return cast(x, dtype);
 }
-Tensor categorical(const Tensor& logits, std::int64_t num_samples, DType dtype,
+Tensor categorical(const Tensor& logits, std::int64_t num_samples, DTypeLike dtype,
                    const RandomSeed& seed) {
   return cast(stateless::stateless_categorical(logits, num_samples, IntList(seed.draw()), int64),
               dtype);
@@ -55,10 +55,10 @@ Tensor dropout(const Tensor& inputs, double rate, const Tensor& noise_shape,
                const RandomSeed& seed) {
   return nn::experimental::stateless_dropout(inputs, rate, seed.draw(), noise_shape);
 }
-Tensor gamma(const IntList& shape, const Tensor& alpha, DType dtype, const RandomSeed& seed) {
+Tensor gamma(const IntList& shape, const Tensor& alpha, DTypeLike dtype, const RandomSeed& seed) {
   return stateless::stateless_gamma(shape, IntList(seed.draw()), cast(alpha, dtype));
 }
-Tensor beta(const IntList& shape, const Tensor& alpha, const Tensor& beta, DType dtype,
+Tensor beta(const IntList& shape, const Tensor& alpha, const Tensor& beta, DTypeLike dtype,
             const RandomSeed& seed) {
   const Tensor first = seed.draw(), second = first + 12;
   const Tensor a = stateless::stateless_gamma(shape, IntList(first), cast(alpha, dtype));
@@ -66,7 +66,7 @@ Tensor beta(const IntList& shape, const Tensor& alpha, const Tensor& beta, DType
   return a / (a + b);
 }
 Tensor binomial(const IntList& shape, const Tensor& counts, const Tensor& probabilities,
-                DType dtype, const RandomSeed& seed) {
+                DTypeLike dtype, const RandomSeed& seed) {
   const DType real = probabilities.dtype();
   return cast(stateless::stateless_binomial(shape, IntList(seed.draw()), cast(counts, real),
                                             probabilities, int32),

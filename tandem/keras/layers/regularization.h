@@ -8,6 +8,7 @@
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
 #include "tandem/keras/layer.h"
+#include "tandem/keras/positional.h"
 #include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
@@ -82,6 +83,12 @@ struct ActivityRegularizationOptions {
 class TANDEM_EXPORT ActivityRegularization : public Layer {
  public:
   explicit ActivityRegularization(const ActivityRegularizationOptions& options = {});
+  template <internal::Number T>
+  explicit ActivityRegularization(T l1, double l2 = 0,
+                                  const ActivityRegularizationOptions& options = {})
+      : ActivityRegularization(internal::with_argument(
+            internal::with_argument(options, &ActivityRegularizationOptions::l1, l1, "l1"),
+            &ActivityRegularizationOptions::l2, l2, "l2")) {}
 };
 
 }  // namespace tandem::keras

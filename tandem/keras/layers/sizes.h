@@ -7,6 +7,14 @@
 
 #include "tandem/ops/conv_ops.h"
 
+namespace tandem::nn {
+
+inline bool operator==(const Size2D& a, const Size2D& b) {
+  return a.height == b.height && a.width == b.width;
+}
+
+}  // namespace tandem::nn
+
 namespace tandem::keras {
 
 /// Height and width of a window: one number for both, or {height, width}.
@@ -20,6 +28,7 @@ struct Size3D {
   std::int64_t depth;
   std::int64_t height;
   std::int64_t width;
+  bool operator==(const Size3D&) const = default;
 };
 
 /// One axis or several.
@@ -29,6 +38,7 @@ class LayerAxes {
   LayerAxes(std::initializer_list<int> axes) : axes_(axes) {}
   LayerAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
   const std::vector<int>& list() const { return axes_; }
+  bool operator==(const LayerAxes& other) const = default;
 
  private:
   std::vector<int> axes_;

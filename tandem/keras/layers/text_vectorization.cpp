@@ -68,11 +68,16 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
     text("split", options_.split);
     config.set("ngrams", internal::to_config(options_.ngrams));
     if (table_) config.set("vocabulary_size", static_cast<std::int64_t>(all().size()));
+    if (!keeps_vocabulary_in_config()) return;
+    config.set("vocabulary", internal::to_config(all()));
+    const auto weights = cast(slice(idf_, {0}, {row_size().reserved + row_size().tokens}), float64);
+    config.set("idf_weights", internal::to_config(weights.to_vector<double>()));
   }
 
   std::vector<std::string> parts() const override { return {"_lookup_layer"}; }
   std::optional<std::string> vocabulary_text() const override {
-    if (!table_ || !options_.vocabulary.empty()) return std::nullopt;
+    if (!table_ || !options_.vocabulary.empty() || keeps_vocabulary_in_config())
+      return std::nullopt;
     std::string text;
     for (const std::string& token : all()) text += token + "\n";
     text.pop_back();
@@ -141,6 +146,12 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   }
 
  private:
+  // Keras compares the weights in a file with the vocabulary there, and refuses its own files where
+  // the row is padded. It takes both from the configuration, as if they had been given.
+  bool keeps_vocabulary_in_config() const {
+    return options_.vocabulary.empty() && idf_.defined() && options_.pad_to_max_tokens &&
+           row_size().depth() > row_size().reserved + row_size().tokens;
+  }
   std::int64_t first() const { return options_.output_mode == "int" ? 2 : 1; }
   void set(std::vector<std::string> vocabulary) {
     const std::vector<std::string> reserved =

@@ -9,6 +9,7 @@
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
+#include "tandem/keras/positional.h"
 #include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
@@ -34,6 +35,10 @@ struct GroupNormalizationOptions {
 class TANDEM_EXPORT GroupNormalization : public Layer {
  public:
   explicit GroupNormalization(const GroupNormalizationOptions& options = {});
+  template <internal::Integer T>
+  explicit GroupNormalization(T groups, const GroupNormalizationOptions& options = {})
+      : GroupNormalization(internal::with_argument(options, &GroupNormalizationOptions::groups,
+                                                   groups, "groups")) {}
 };
 
 struct RMSNormalizationOptions {
@@ -58,6 +63,10 @@ struct UnitNormalizationOptions {
 class TANDEM_EXPORT UnitNormalization : public Layer {
  public:
   explicit UnitNormalization(const UnitNormalizationOptions& options = {});
+  template <internal::Integer T>
+  explicit UnitNormalization(T axis, const UnitNormalizationOptions& options = {})
+      : UnitNormalization(
+            internal::with_argument(options, &UnitNormalizationOptions::axis, axis, "axis")) {}
 };
 
 }  // namespace tandem::keras

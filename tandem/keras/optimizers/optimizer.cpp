@@ -331,10 +331,10 @@ void Optimizer::apply(const std::vector<Tensor>& gradients,
   impl_->apply(gradients, variables);
 }
 void Optimizer::build(const std::vector<Variable>& variables) const { impl_->build(variables); }
-double Optimizer::learning_rate() const {
+double LearningRateProperty::get() const {
   return static_cast<double>(impl_->learning_rate().item<float>());
 }
-void Optimizer::set_learning_rate(double value) const { impl_->set_learning_rate(value); }
+void LearningRateProperty::assign(double value) const { impl_->set_learning_rate(value); }
 std::int64_t Optimizer::iterations() const { return impl_->steps().item<std::int64_t>(); }
 std::vector<Variable> Optimizer::variables() const { return impl_->variables(); }
 

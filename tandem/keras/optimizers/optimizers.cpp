@@ -347,7 +347,7 @@ const std::map<std::string, Optimizer (*)()>& optimizers_by_name() {
 
 }  // namespace
 
-Optimizer::Optimizer(const std::string& name) {
+Optimizer::Optimizer(const std::string& name) : learning_rate(nullptr) {
   const auto& table = optimizers_by_name();
   std::string lower = name;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <map>
 
+#include "tandem/core/error.h"
+#include "tandem/core/string.h"
+#include "tandem/keras/fit_options.h"
 #include "tandem/keras/internal/progress.h"
 
 namespace tandem::keras {
@@ -17,6 +20,24 @@ Verbose verbose_of(int level) {
 }
 
 }  // namespace
+
+Verbosity::Verbosity(int level) : verbose_(verbose_of(level)) {
+  if (level < 0 || level > 2) {
+    throw InvalidArgumentError(
+        cat("`verbose` must be 0 (silent), 1 (a bar), 2 (a line an epoch) "
+            "or \"auto\", got ",
+            level, "."));
+  }
+}
+
+Verbosity::Verbosity(const char* text) : verbose_(Verbose::kAuto) {
+  if (String(text) != "auto") {
+    throw InvalidArgumentError(
+        cat("`verbose` must be 0 (silent), 1 (a bar), 2 (a line an epoch) "
+            "or \"auto\", got \"",
+            text, "\"."));
+  }
+}
 
 namespace internal {
 bool interactive_logging() { return interactive; }

@@ -203,9 +203,11 @@ struct TensorBoard::State {
 };
 
 TensorBoard::TensorBoard(TensorBoardOptions options)
-    : state_(std::make_unique<State>(std::move(options))) {}
+    : state_(std::make_shared<State>(std::move(options))) {}
 TensorBoard::~TensorBoard() = default;
+TensorBoard::TensorBoard(const TensorBoard&) = default;
 TensorBoard::TensorBoard(TensorBoard&&) noexcept = default;
+TensorBoard& TensorBoard::operator=(const TensorBoard&) = default;
 TensorBoard& TensorBoard::operator=(TensorBoard&&) noexcept = default;
 
 void TensorBoard::on_train_begin() {

@@ -151,7 +151,7 @@ void save_img(const String& path, const Tensor& x, bool scale) {
   io::write_file(path, is_jpeg ? image::encode_jpeg(image) : image::encode_png(image));
 }
 
-std::string standardize_dtype(DType dtype) {
+std::string standardize_dtype(DTypeLike dtype) {
   switch (dtype) {
     case DType::kFloat: return "float32";
     case DType::kDouble: return "float64";

@@ -1,6 +1,9 @@
 #include "tandem/ops/creation_ops.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -287,11 +290,11 @@ Tensor filled(const IntList& shape, std::int64_t value, DType dtype) {
 
 Tensor constant(Tensor value) { return value; }
 
-Tensor constant(const Tensor& value, DType dtype) {
+Tensor constant(const Tensor& value, DTypeLike dtype) {
   return Tensor(converted(value.array(), dtype));
 }
 
-Tensor constant(const Tensor& value, DType dtype, const Shape& shape) {
+Tensor constant(const Tensor& value, DTypeLike dtype, const Shape& shape) {
   const Array array = converted(value.array(), dtype);
   if (array.num_elements() == 1 && shape.num_elements() != 1) {
     return fill(shape, Tensor(array.reshape(Shape{})));
@@ -299,9 +302,9 @@ Tensor constant(const Tensor& value, DType dtype, const Shape& shape) {
   return Tensor(array.reshape(shape));
 }
 
-Tensor zeros(const IntList& shape, DType dtype) { return filled(shape, 0, dtype); }
+Tensor zeros(const IntList& shape, DTypeLike dtype) { return filled(shape, 0, dtype); }
 
-Tensor ones(const IntList& shape, DType dtype) { return filled(shape, 1, dtype); }
+Tensor ones(const IntList& shape, DTypeLike dtype) { return filled(shape, 1, dtype); }
 
 namespace {
 
@@ -326,8 +329,55 @@ Tensor fill(const IntList& shape, Tensor value) {
   return call1(kFill, {shape.tensor(), std::move(value)});
 }
 
+namespace {
+
+// Numbers of several dtypes take the last of theirs in this order, as tf.range has it.
+DType range_dtype(std::initializer_list<const Tensor*> numbers) {
+  constexpr DType kOrder[] = {int32, int64, float32, float64};
+  const auto rank = [&](const Tensor* t) {
+    return std::find(std::begin(kOrder), std::end(kOrder), t->dtype());
+  };
+  const DType* last = std::begin(kOrder);
+  for (const Tensor* t : numbers) {
+    if (rank(t) == std::end(kOrder)) return (*numbers.begin())->dtype();
+    last = std::max(last, rank(t));
+  }
+  return *last;
+}
+
+Tensor number_of(Tensor number, DType dtype) {
+  return number.dtype() == dtype ? number : cast(std::move(number), dtype);
+}
+
+}  // namespace
+
 Tensor range(Tensor start, Tensor limit, Tensor delta) {
+  if (start.dtype() != limit.dtype() || start.dtype() != delta.dtype()) {
+    const DType dtype = range_dtype({&start, &limit, &delta});
+    start = number_of(std::move(start), dtype);
+    limit = number_of(std::move(limit), dtype);
+    delta = number_of(std::move(delta), dtype);
+  }
   return call1(kRange, {std::move(start), std::move(limit), std::move(delta)});
+}
+
+Tensor range(Tensor start, Tensor limit) {
+  const DType dtype = range_dtype({&start, &limit});
+  return range(std::move(start), std::move(limit), internal::int_scalar(1, dtype));
+}
+
+Tensor range(Tensor start, Tensor limit, Tensor delta, const RangeOptions& o) {
+  const DType dtype = o.dtype ? DType(*o.dtype) : range_dtype({&start, &limit, &delta});
+  return range(number_of(std::move(start), dtype), number_of(std::move(limit), dtype),
+               number_of(std::move(delta), dtype));
+}
+
+Tensor range(Tensor start, Tensor limit, const RangeOptions& o) {
+  return range(std::move(start), std::move(limit), Tensor(1), o);
+}
+
+Tensor range(Tensor limit, const RangeOptions& o) {
+  return range(Tensor(0), std::move(limit), Tensor(1), o);
 }
 
 Tensor range(Tensor limit) {

@@ -99,12 +99,14 @@ Tensor clip_floats(Tensor x, DType to) {
 
 }  // namespace
 
-Tensor cast(Tensor x, DType dtype) {
+Tensor cast(Tensor x, DTypeLike to) {
+  const DType dtype = to;
   if (x.dtype() == dtype) return x;
   return call1(kCast, {std::move(x)}, {{"DstT", dtype}});
 }
 
-Tensor saturate_cast(Tensor x, DType dtype) {
+Tensor saturate_cast(Tensor x, DTypeLike to) {
+  const DType dtype = to;
   const DType from = x.dtype();
   if (from == dtype) return x;
   const bool real = is_integer(dtype) || is_floating(dtype);

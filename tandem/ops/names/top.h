@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/dtype_like.h"
 #include "tandem/core/error.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/debugging_ops.h"
@@ -49,9 +50,6 @@ inline Tensor batch_to_space(Tensor input, const IntList& block_shape, Tensor cr
 inline bool is_tensor(const Tensor& x) { return x.defined(); }
 inline bool is_symbolic_tensor(const Tensor& x) { return x.is_symbolic(); }
 /// "float32", "int64" and the like; throws InvalidArgumentError for an unknown name.
-inline DType as_dtype(std::string_view name) {
-  if (const std::optional<DType> dtype = parse_dtype(name)) return *dtype;
-  throw InvalidArgumentError(cat("Cannot convert '", name, "' to a TensorFlow DType."));
-}
+inline DType as_dtype(DTypeLike dtype) { return dtype; }
 
 }  // namespace tandem

@@ -25,6 +25,50 @@ void require_axis_1(const RaggedTensor& x, std::int64_t axis) {
 
 Tensor rows_of(const RaggedTensor& x) { return cast(x.nrows(), int32); }
 
+void require_equal_ragged_rank(const std::vector<RaggedTensor>& values, const char* what) {
+  if (values.empty()) throw InvalidArgumentError(cat("td::ragged::", what, ": there is nothing."));
+  for (const RaggedTensor& x : values) {
+    if (!x.defined() || x.ragged_rank() != values.front().ragged_rank()) {
+      throw InvalidArgumentError(cat("td::ragged::", what,
+                                     ": the tensors must have one ragged "
+                                     "rank; they are of shapes ",
+                                     values.front().shape(), " and ",
+                                     x.defined() ? x.shape() : PartialShape(), "."));
+    }
+  }
+}
+
+// Splits from the lengths of all rows of a level.
+Tensor splits_of(const std::vector<Tensor>& lengths) {
+  const Tensor all = tandem::concat(lengths, 0);
+  return tandem::concat({zeros({1}, all.dtype()), cumsum(all)}, 0);
+}
+
+// One after the other, of any ragged rank.
+RaggedTensor concat_rows(const std::vector<RaggedTensor>& values) {
+  const auto depth = static_cast<std::size_t>(values.front().ragged_rank());
+  const DType dtype = values.front().row_splits().dtype();
+  std::vector<Tensor> flat, splits;
+  for (const RaggedTensor& x : values) flat.push_back(x.flat_values());
+  for (std::size_t level = 0; level < depth; ++level) {
+    std::vector<Tensor> lengths;
+    for (const RaggedTensor& x : values) {
+      const Tensor& own = x.nested_row_splits()[level];
+      lengths.push_back(cast(own[Slice(1, none)] - own[Slice(none, -1)], dtype));
+    }
+    splits.push_back(splits_of(lengths));
+  }
+  return RaggedTensor::from_nested_row_splits(tandem::concat(flat, 0), std::move(splits), false);
+}
+
+// Row r of each, for r = 0, 1, …, of tensors with equal numbers of rows.
+RaggedTensor interleave_rows(const std::vector<RaggedTensor>& values) {
+  const Tensor parts = Tensor(static_cast<int>(values.size()));
+  const Tensor grid = transpose(tandem::reshape(tandem::range(rows_of(values.front()) * parts),
+                                                {static_cast<std::int64_t>(values.size()), -1}));
+  return ragged::gather(concat_rows(values), tandem::reshape(grid, {-1}));
+}
+
 }  // namespace
 
 RaggedTensor range(const Tensor& starts, const Tensor& limits, const Tensor& deltas,
@@ -84,7 +128,7 @@ RaggedTensor boolean_mask(const Tensor& data, const Tensor& mask) {
 
 RaggedTensor boolean_mask(const RaggedTensor& data, const RaggedTensor& mask) {
   const Tensor kept = tandem::boolean_mask(data.flat_values(), mask.flat_values());
-  const Tensor lengths = reduce_sum(mask.with_flat_values(cast(mask.flat_values(), int64)));
+  const Tensor lengths = ragged::reduce_sum(mask.with_flat_values(cast(mask.flat_values(), int64)));
   return RaggedTensor::from_row_lengths(kept, lengths);
 }
 
@@ -102,25 +146,35 @@ RaggedTensor gather(const RaggedTensor& params, const Tensor& indices) {
 }
 
 RaggedTensor concat(const std::vector<RaggedTensor>& values, std::int64_t axis) {
-  if (values.empty()) throw InvalidArgumentError("td::ragged::concat: there is nothing to join.");
-  if (axis != 0 && axis != 1) {
-    throw InvalidArgumentError(cat("td::ragged::concat: axis ", axis, " is neither 0 nor 1."));
+  require_equal_ragged_rank(values, "concat");
+  if (axis == 0) return concat_rows(values);
+  if (axis != 1 || values.front().ragged_rank() != 1) {
+    throw InvalidArgumentError(cat("td::ragged::concat: axis ", axis, " of ragged rank ",
+                                   values.front().ragged_rank(),
+                                   ": axis 0 is supported, and axis 1 of ragged rank 1."));
   }
-  std::vector<Tensor> flat, lengths;
-  for (const RaggedTensor& x : values) {
-    flat.push_back(x.values());
-    lengths.push_back(x.row_lengths());
+  std::vector<Tensor> lengths;
+  for (const RaggedTensor& x : values) lengths.push_back(x.row_lengths());
+  return RaggedTensor::from_row_lengths(interleave_rows(values).values(), add_n(lengths), false);
+}
+
+RaggedTensor stack(const std::vector<RaggedTensor>& values, std::int64_t axis) {
+  require_equal_ragged_rank(values, "stack");
+  if (axis == 0) {
+    const DType dtype = values.front().row_splits().dtype();
+    std::vector<Tensor> rows;
+    for (const RaggedTensor& x : values) rows.push_back(cast(x.nrows(), dtype));
+    return RaggedTensor::from_row_splits(concat_rows(values), splits_of({tandem::stack(rows)}),
+                                         false);
   }
-  RaggedTensor all =
-      RaggedTensor::from_row_lengths(tandem::concat(flat, 0), tandem::concat(lengths, 0), false);
-  if (axis == 0) return all;
-  // Row r of part p is row p * rows + r of all: taken part by part within each row.
+  if (axis != 1) {
+    throw InvalidArgumentError(cat("td::ragged::stack: axis ", axis, " is neither 0 nor 1."));
+  }
+  RaggedTensor rows = interleave_rows(values);
   const Tensor parts = Tensor(static_cast<int>(values.size()));
-  const Tensor rows = cast(values.front().nrows(), int32);
-  const Tensor grid = transpose(
-      tandem::reshape(tandem::range(rows * parts), {static_cast<std::int64_t>(values.size()), -1}));
-  const RaggedTensor ordered = gather(all, tandem::reshape(grid, {-1}));
-  return RaggedTensor::from_row_lengths(ordered.values(), add_n(lengths), false);
+  const Tensor ends = tandem::range(rows_of(values.front()) + 1) * parts;
+  return RaggedTensor::from_row_splits(std::move(rows), cast(ends, rows.row_splits().dtype()),
+                                       false);
 }
 
 Tensor reduce_sum(const RaggedTensor& x, std::int64_t axis) {
@@ -129,7 +183,7 @@ Tensor reduce_sum(const RaggedTensor& x, std::int64_t axis) {
 }
 Tensor reduce_mean(const RaggedTensor& x, std::int64_t axis) {
   require_axis_1(x, axis);
-  const Tensor sums = reduce_sum(x);
+  const Tensor sums = ragged::reduce_sum(x);
   Tensor counts = cast(x.row_lengths(), x.dtype());
   for (int i = 1; i < sums.rank(); ++i) counts = expand_dims(counts, -1);
   return sums / counts;
@@ -166,3 +220,77 @@ RaggedTensor cross_hashed(const std::vector<RaggedTensor>& inputs, std::int64_t 
 }
 
 }  // namespace tandem::ragged
+
+namespace tandem {
+
+RaggedTensor stack(const std::vector<RaggedTensor>& values, std::int64_t axis) {
+  return ragged::stack(values, axis);
+}
+RaggedTensor concat(const std::vector<RaggedTensor>& values, std::int64_t axis) {
+  return ragged::concat(values, axis);
+}
+Tensor reduce_sum(const RaggedTensor& x, std::optional<std::int64_t> axis) {
+  return axis ? ragged::reduce_sum(x, *axis) : reduce_sum(x.flat_values());
+}
+Tensor reduce_mean(const RaggedTensor& x, std::optional<std::int64_t> axis) {
+  return axis ? ragged::reduce_mean(x, *axis) : reduce_mean(x.flat_values());
+}
+Tensor reduce_max(const RaggedTensor& x, std::optional<std::int64_t> axis) {
+  return axis ? ragged::reduce_max(x, *axis) : reduce_max(x.flat_values());
+}
+Tensor reduce_min(const RaggedTensor& x, std::optional<std::int64_t> axis) {
+  return axis ? ragged::reduce_min(x, *axis) : reduce_min(x.flat_values());
+}
+Tensor reduce_prod(const RaggedTensor& x, std::optional<std::int64_t> axis) {
+  return axis ? ragged::reduce_prod(x, *axis) : reduce_prod(x.flat_values());
+}
+RaggedTensor gather(const RaggedTensor& params, const Tensor& indices) {
+  return ragged::gather(params, indices);
+}
+RaggedTensor cast(const RaggedTensor& x, DTypeLike dtype) {
+  return x.with_flat_values(cast(x.flat_values(), dtype));
+}
+
+RaggedTensor RaggedTensor::operator[](const Slice& rows) const {
+  return ragged::gather(*this, tandem::range(cast(nrows(), int64))[rows]);
+}
+
+namespace {
+
+// The row splits must agree; where they are computed later, the op on the values finds out.
+void require_equal_rows(const RaggedTensor& a, const RaggedTensor& b) {
+  bool equal = a.ragged_rank() == b.ragged_rank();
+  for (int i = 0; equal && i < a.ragged_rank(); ++i) {
+    const Tensor& x = a.nested_row_splits()[static_cast<std::size_t>(i)];
+    const Tensor& y = b.nested_row_splits()[static_cast<std::size_t>(i)];
+    if (x.is_same(y) || x.is_symbolic() || y.is_symbolic()) continue;
+    equal = x.shape() == y.shape() && bool(reduce_all(cast(x, int64) == cast(y, int64)));
+  }
+  if (!equal) {
+    throw InvalidArgumentError(
+        cat("Ragged tensors of different row lengths have no elements that "
+            "correspond: ",
+            a.shape(), " and ", b.shape(), "."));
+  }
+}
+
+}  // namespace
+
+#define TANDEM_RAGGED_OPERATOR(OPERATOR)                                         \
+  RaggedTensor operator OPERATOR(const RaggedTensor& a, const RaggedTensor& b) { \
+    require_equal_rows(a, b);                                                    \
+    return a.with_flat_values(a.flat_values() OPERATOR b.flat_values());         \
+  }                                                                              \
+  RaggedTensor operator OPERATOR(const RaggedTensor& a, const Operand& b) {      \
+    return a.with_flat_values(a.flat_values() OPERATOR b);                       \
+  }                                                                              \
+  RaggedTensor operator OPERATOR(const Operand& a, const RaggedTensor& b) {      \
+    return b.with_flat_values(a OPERATOR b.flat_values());                       \
+  }
+TANDEM_RAGGED_OPERATOR(+)
+TANDEM_RAGGED_OPERATOR(-)
+TANDEM_RAGGED_OPERATOR(*)
+TANDEM_RAGGED_OPERATOR(/)
+#undef TANDEM_RAGGED_OPERATOR
+
+}  // namespace tandem

@@ -345,7 +345,7 @@ Tensor stateless(const OpRegistration& op, const IntList& shape, const IntList& 
 
 Tensor stateful(const OpRegistration& op, const IntList& shape, const random::NormalOptions& o) {
   AttrMap attrs = internal::op_seeds(o.seed);
-  attrs.set("dtype", o.dtype);
+  attrs.set("dtype", DType(o.dtype));
   return scaled(call1(op, {shape.tensor()}, attrs), o.stddev, o.mean);
 }
 
@@ -362,7 +362,7 @@ Tensor uniform(const IntList& shape, const UniformOptions& o) {
     return call1(kRandomUniformInt,
                  {shape.tensor(), number(o.minval, o.dtype), number(maxval, o.dtype)}, attrs);
   }
-  attrs.set("dtype", o.dtype);
+  attrs.set("dtype", DType(o.dtype));
   return between(call1(kRandomUniform, {shape.tensor()}, attrs), o.minval, maxval);
 }
 

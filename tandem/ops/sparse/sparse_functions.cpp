@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ostream>
 
 #include "tandem/core/error.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -30,6 +31,33 @@ int axis_of(std::int64_t axis, int rank, const char* what) {
 }
 
 }  // namespace
+
+namespace {
+
+// "tf.Tensor([1 2], shape=(2,), dtype=int64)"
+std::string printed(const Tensor& t) {
+  std::string shape, dtype = dtype_name(t.dtype());
+  if (!t.is_symbolic()) {
+    for (int axis = 0; axis < t.rank(); ++axis) shape += cat(axis ? ", " : "", t.dim(axis));
+    if (t.rank() == 1) shape += ",";
+  }
+  if (t.dtype() == float32) dtype = "float32";
+  if (t.dtype() == float64) dtype = "float64";
+  if (t.dtype() == float16) dtype = "float16";
+  return t.is_symbolic() ? t.to_string()
+                         : cat("tf.Tensor(", t, ", shape=(", shape, "), dtype=", dtype, ")");
+}
+
+}  // namespace
+
+std::string SparseTensor::to_string() const {
+  if (!indices.defined() || !values.defined() || !dense_shape.defined()) return "<undefined>";
+  return cat("SparseTensor(indices=", printed(indices), ", values=", printed(values),
+             ", dense_shape=", printed(dense_shape), ")");
+}
+std::ostream& operator<<(std::ostream& out, const SparseTensor& tensor) {
+  return out << tensor.to_string();
+}
 
 SparseTensor transpose(const SparseTensor& x, const std::vector<std::int64_t>& perm) {
   std::vector<std::int64_t> order = perm;

@@ -34,6 +34,16 @@ AttrMap decoding(std::string_view encoding, const DecodeOptions& o) {
 
 }  // namespace
 
+SplitResult::operator RaggedTensor() const {
+  return RaggedTensor::from_value_rowids(values, indices[{ellipsis, 0}], shape[0]);
+}
+Tensor SplitResult::to_tensor(const Tensor& default_value) const {
+  return RaggedTensor(*this).to_tensor(default_value);
+}
+std::ostream& operator<<(std::ostream& out, const SplitResult& split) {
+  return out << RaggedTensor(split);
+}
+
 RaggedTensor split_ragged(const Tensor& input, const Tensor& separator, std::int64_t maxsplit) {
   const Tensor rows = flat(input);
   const SplitResult parts = split(rows, separator, maxsplit);

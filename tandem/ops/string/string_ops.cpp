@@ -6,6 +6,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
+#include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem {
@@ -375,6 +376,7 @@ Tensor join(const std::vector<Tensor>& inputs, StringView separator) {
 }
 
 SplitResult split(Tensor input, Tensor separator, std::int64_t maxsplit) {
+  if (input.rank() == 0) input = reshape(std::move(input), {1});
   auto parts = call(kSplitV2, {std::move(input), std::move(separator)}, {{"maxsplit", maxsplit}});
   return {std::move(parts[0]), std::move(parts[1]), std::move(parts[2])};
 }

@@ -107,7 +107,8 @@ ModelWriter::ModelWriter(const Module& module, const SaveOptions& options)
   }
   model_.saved_model_schema_version = 1;
   proto::MetaGraphDef::MetaInfoDef& info = meta_.meta_info_def.make();
-  info.tags = !options.tags.empty() ? options.tags : root_->tags;
+  info.tags = root_->tags;
+  if (!options.tags.empty()) info.tags = options.tags;
   if (info.tags.empty()) info.tags = {"serve"};
   info.tensorflow_version = kTensorFlow;
   graph_.versions.make().producer = io::kGraphDefVersion;
