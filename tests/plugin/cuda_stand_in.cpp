@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -223,24 +224,6 @@ class Queue {
 
 }  // namespace
 
-struct CUstream_st {
-  CUstream_st() { ++objects.streams; }
-  ~CUstream_st() { --objects.streams; }
-  Queue queue;
-  // Something that a GPU whose error has stuck does not do any more.
-  void add_work(std::function<void()> work) {
-    queue.add([work = std::move(work)] {
-      std::shared_lock lock(failures().working);
-      if (failures().stuck == CUDA_SUCCESS) work();
-    });
-  }
-};
-struct CUevent_st {
-  CUevent_st() { ++objects.events; }
-  ~CUevent_st() { --objects.events; }
-  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
-};
-
 // A node of a graph: what it does, from what it was given last.
 struct CUgraphNode_st {
   std::size_t number = 0;
@@ -252,6 +235,30 @@ struct CUgraph_st {
   std::vector<std::function<void()>> work;  // by number of the node
   long long kernels = 0, bytes_to_gpu = 0, bytes_from_gpu = 0;
 };
+
+struct CUstream_st {
+  CUstream_st() { ++objects.streams; }
+  ~CUstream_st() { --objects.streams; }
+  Queue queue;
+  std::unique_ptr<CUgraph_st> capturing;
+  // Something that a GPU whose error has stuck does not do any more.
+  void add_work(std::function<void()> work) {
+    if (capturing) return capturing->work.push_back(std::move(work));
+    queue.add([work = std::move(work)] {
+      std::shared_lock lock(failures().working);
+      if (failures().stuck == CUDA_SUCCESS) work();
+    });
+  }
+};
+struct CUevent_st {
+  CUevent_st() { ++objects.events; }
+  ~CUevent_st() { --objects.events; }
+  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+  // When it was last come to, for events that were made to tell the time.
+  const std::shared_ptr<std::atomic<std::int64_t>> reached_at =
+      std::make_shared<std::atomic<std::int64_t>>(0);
+};
+
 struct CUgraphExec_st {
   CUgraphExec_st() { ++objects.graphs; }
   ~CUgraphExec_st() { --objects.graphs; }
@@ -318,6 +325,13 @@ bool valid(const CUDA_MEMCPY3D& p) {
 
 std::function<void()> work_of(const CUDA_MEMSET_NODE_PARAMS& p) {
   return [p] { std::memset(host(p.dst), static_cast<int>(p.value), p.width); };
+}
+
+// All that a captured graph does.
+std::function<void()> work_of(CUgraph graph) {
+  return [all = graph->work] {
+    for (const auto& work : all) work();
+  };
 }
 
 // Nodes here come one after the other, as all graphs of Tandem's do.
@@ -481,6 +495,20 @@ STAND_IN cuStreamSynchronize(CUstream stream) {
   end.wait(1);
   return CUDA_SUCCESS;
 }
+STAND_IN cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+  ENTER();
+  if (stream->capturing) return CUDA_ERROR_INVALID_VALUE;
+  stream->capturing = std::make_unique<CUgraph_st>();
+  return CUDA_SUCCESS;
+}
+STAND_IN cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  *graph = nullptr;
+  if (!stream->capturing) return CUDA_ERROR_INVALID_VALUE;
+  std::unique_ptr<CUgraph_st> captured = std::move(stream->capturing);
+  ENTER();
+  *graph = captured.release();
+  return CUDA_SUCCESS;
+}
 STAND_IN cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void** parameters, void**) {
@@ -521,6 +549,12 @@ STAND_IN cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
   if (!known(p->dst, p->width)) return CUDA_ERROR_INVALID_VALUE;
   return add_node(node, graph, after, count, work_of(*p));
 }
+STAND_IN cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                  std::size_t count, CUgraph child) {
+  ENTER();
+  graph->kernels += child->kernels;
+  return add_node(node, graph, after, count, work_of(child));
+}
 STAND_IN cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long) {
   ENTER();
   *made = new CUgraphExec_st;
@@ -552,6 +586,11 @@ STAND_IN cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node,
   ENTER();
   if (!known(p->dst, p->width)) return CUDA_ERROR_INVALID_VALUE;
   made->work[node->number] = work_of(*p);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child) {
+  ENTER();
+  made->work[node->number] = work_of(child);
   return CUDA_SUCCESS;
 }
 // As it is now: later changes are for later launches.
@@ -592,7 +631,17 @@ STAND_IN cuEventDestroy(CUevent event) {
 STAND_IN cuEventRecord(CUevent event, CUstream stream) {
   ENTER();
   stream->queue.add(
-      [progress = event->progress, place = event->progress->record()] { progress->reach(place); });
+      [progress = event->progress, place = event->progress->record(), at = event->reached_at] {
+        *at = std::chrono::steady_clock::now().time_since_epoch().count();
+        progress->reach(place);
+      });
+  return CUDA_SUCCESS;
+}
+STAND_IN cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  ENTER();
+  using Ticks = std::chrono::steady_clock::duration;
+  const Ticks passed(end->reached_at->load() - begin->reached_at->load());
+  *milliseconds = std::chrono::duration<float, std::milli>(passed).count();
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventSynchronize(CUevent event) {
@@ -627,6 +676,20 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
           },
       .graph_launches = [] { return counts.graph_launches.load(); },
       .kernels = [] { return counts.kernels.load(); },
+      .library_call = [](const char* name) { return static_cast<int>(enter(name)); },
+      .add_kernel =
+          [](CUstream_st* stream, std::function<void()> work) {
+            if (stream->capturing) {
+              ++stream->capturing->kernels;
+            } else {
+              ++counts.kernels;
+            }
+            stream->add_work(std::move(work));
+          },
+      .is_device_memory =
+          [](const void* address, std::size_t bytes) {
+            return known(reinterpret_cast<CUdeviceptr>(address), bytes) ? 1 : 0;
+          },
   };
   return &control;
 }

@@ -9,6 +9,8 @@
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
+#include "tandem/kernels/cuda/cublaslt/cublaslt.h"
+#include "tandem/kernels/cuda/cudnn/cudnn.h"
 #include "tandem/kernels/cuda/kernel_table.h"
 #include "tandem/kernels/cuda/support/kernel_call.h"
 
@@ -147,7 +149,7 @@ void event_destroy(TandemEvent* event) { delete event; }
 
 // What NvidiaLibrary::report says of each.
 const char* libraries() {
-  static NeverDestroyed<std::string> lines([] { return std::string(); });
+  static NeverDestroyed<std::string> lines([] { return cublaslt().report() + "\n" + cudnn().report(); });
   return lines->c_str();
 }
 

@@ -70,6 +70,8 @@ enum : unsigned {
   CU_MEMHOSTALLOC_PORTABLE = 1
 };
 
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+
 enum CUmemorytype : unsigned { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
 struct CUDA_KERNEL_NODE_PARAMS {
@@ -139,6 +141,8 @@ CUresult cuStreamCreate(CUstream* stream, unsigned flags);
 CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void** parameters, void** extra);
@@ -152,6 +156,8 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
 CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                               std::size_t num_after, const CUDA_MEMSET_NODE_PARAMS* parameters,
                               CUcontext context);
+CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                  std::size_t num_after, CUgraph child);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags);
 CUresult cuGraphExecDestroy(CUgraphExec made);
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec made, CUgraphNode node,
@@ -161,11 +167,13 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec made, CUgraphNode node,
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node,
                                         const CUDA_MEMSET_NODE_PARAMS* parameters,
                                         CUcontext context);
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child);
 CUresult cuGraphLaunch(CUgraphExec made, CUstream stream);
 CUresult cuEventCreate(CUevent* event, unsigned flags);
 CUresult cuEventDestroy_v2(CUevent event);
 CUresult cuEventRecord(CUevent event, CUstream stream);
 CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end);
 
 }  // extern "C"
 
@@ -180,6 +188,7 @@ CUresult cuEventSynchronize(CUevent event);
 #define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
 #define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
 #define cuStreamDestroy cuStreamDestroy_v2
+#define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuEventDestroy cuEventDestroy_v2
 #define cuGraphAddKernelNode cuGraphAddKernelNode_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2

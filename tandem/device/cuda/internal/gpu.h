@@ -19,6 +19,9 @@ class Gpu {
   /// The context stays from the first use on, so that memory of one logical device outlives it.
   CUcontext context();
   CUdevice device() const { return device_; }
+  /// All that the speed of kernels depends on, on one line: the name, the compute capability and
+  /// the number of multiprocessors.
+  std::string model() const;
 
   /// Why nothing works any more; empty while it does.
   std::string lost() const;
