@@ -5,33 +5,19 @@
 
 #include "tests/cuda/cublaslt_stand_in.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
+#include <iterator>
 
-#include "tandem/core/half.h"
 #include "tandem/kernels/cuda/cublaslt/cublaslt_api.h"
 
-#include "tests/plugin/cuda_stand_in.h"
-
-#if !defined(STAND_IN_VERSION)
-#define STAND_IN_VERSION 130100
-#endif
+#include "tests/cuda/library_stand_in.h"
 
 namespace {
 
-const StandInControl& driver() {
-  static const StandInControl* const control = [] {
-    void* library = dlopen(TANDEM_CUDA_STAND_IN, RTLD_NOW | RTLD_LOCAL);
-    if (!library) std::abort();
-    return reinterpret_cast<const StandInControl* (*)()>(dlsym(library, "cuda_stand_in_control"))();
-  }();
-  return *control;
-}
+using stand_in::driver;
+using stand_in::Number;
 
 struct Counts {
   std::atomic<long long> heuristics{0}, checks{0}, products{0};
@@ -66,37 +52,26 @@ struct cublasLtMatmulPreferenceOpaque {
 
 namespace {
 
-std::size_t size_of(cudaDataType_t type) {
-  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+Number number_of(cudaDataType_t type) {
+  switch (type) {
+    case CUDA_R_64F: return Number::kDouble;
+    case CUDA_R_16F: return Number::kHalf;
+    case CUDA_R_16BF: return Number::kBFloat16;
+    case CUDA_R_32F: break;
+  }
+  return Number::kFloat;
 }
-
+std::size_t size_of(cudaDataType_t type) { return stand_in::size_of(number_of(type)); }
 double element(const void* from, cudaDataType_t type, std::int64_t i) {
-  switch (type) {
-    case CUDA_R_64F: return static_cast<const double*>(from)[i];
-    case CUDA_R_32F: return static_cast<double>(static_cast<const float*>(from)[i]);
-    case CUDA_R_16F:
-      return static_cast<double>(static_cast<float>(static_cast<const tandem::Half*>(from)[i]));
-    case CUDA_R_16BF: break;
-  }
-  return static_cast<double>(static_cast<float>(static_cast<const tandem::BFloat16*>(from)[i]));
+  return stand_in::element(from, number_of(type), i);
 }
-
 void put(void* to, cudaDataType_t type, std::int64_t i, double value) {
-  switch (type) {
-    case CUDA_R_64F: static_cast<double*>(to)[i] = value; return;
-    case CUDA_R_32F: static_cast<float*>(to)[i] = static_cast<float>(value); return;
-    case CUDA_R_16F:
-      static_cast<tandem::Half*>(to)[i] = tandem::Half(static_cast<float>(value));
-      return;
-    case CUDA_R_16BF: break;
-  }
-  static_cast<tandem::BFloat16*>(to)[i] = tandem::BFloat16(static_cast<float>(value));
+  stand_in::put(to, number_of(type), i, value);
 }
 
 double activated(std::uint32_t epilogue, double x) {
   if (epilogue & CUBLASLT_EPILOGUE_RELU) return x < 0 ? 0 : x;
-  if (epilogue & CUBLASLT_EPILOGUE_GELU)
-    return 0.5 * x * (1 + std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
+  if (epilogue & CUBLASLT_EPILOGUE_GELU) return stand_in::gelu_tanh(x);
   return x;
 }
 
@@ -188,7 +163,7 @@ STAND_IN cublasLtDestroy(cublasLtHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 __attribute__((visibility("default"))) std::size_t cublasLtGetVersion(void) {
-  return STAND_IN_VERSION;
+  return 130100;  // 13.1.0
 }
 STAND_IN cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t compute,
                                   cudaDataType_t scale) {
