@@ -72,6 +72,15 @@ std::string other_version(const std::vector<std::string>& folders, const std::st
   return {};
 }
 
+// Where the tests have stand-ins: beside a stand-in for the driver the real ones cannot work.
+std::vector<std::string> searched_folders() {
+#if defined(TANDEM_CUDA_LIBRARY_FOLDER)
+  return {TANDEM_CUDA_LIBRARY_FOLDER};
+#else
+  return library_folders();
+#endif
+}
+
 std::string in_lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -80,10 +89,6 @@ std::string in_lower_case(std::string text) {
 }  // namespace
 
 std::vector<std::string> library_folders() {
-#if defined(TANDEM_CUDA_LIBRARY_FOLDER)
-  // Where the tests have stand-ins: beside a stand-in for the driver the real ones cannot work.
-  return {TANDEM_CUDA_LIBRARY_FOLDER};
-#else
   std::vector<std::string> folders;
   add_toolkit(folders, environment("CUDA_HOME"));
   add_toolkit(folders, environment("CUDA_PATH"));
@@ -99,7 +104,6 @@ std::vector<std::string> library_folders() {
   add_pythons(folders, "/usr/local");
   add_pythons(folders, "/usr");
   return folders;
-#endif
 }
 
 bool is_library_allowed(const std::string& name) {
@@ -110,7 +114,7 @@ bool is_library_allowed(const std::string& name) {
 }
 
 NvidiaLibrary::NvidiaLibrary(Description description)
-    : NvidiaLibrary(std::move(description), library_folders()) {}
+    : NvidiaLibrary(std::move(description), searched_folders()) {}
 
 NvidiaLibrary::NvidiaLibrary(Description description, const std::vector<std::string>& folders)
     : description_(std::move(description)) {
