@@ -254,8 +254,11 @@ std::string report() {
   return lines;
 }
 
-TEST(ProductsOnGpu, AreTheSameWithoutCublasLt) {
+TEST(ProductsOnGpu, HaveALibraryThatIsReported) {
   EXPECT_THAT(report(), HasSubstr("cuBLASLt 13.1.0 ("));
+}
+
+TEST(ProductsOnGpu, AreTheSameWithoutCublasLt) {
   in_new_process({{"TANDEM_CUDA_LIBRARIES", "none"}}, [] {
     const Tensor a = values({5, 7}, DType::kFloat, 1), b = values({7, 19}, DType::kFloat, 2);
     EXPECT_THAT(
