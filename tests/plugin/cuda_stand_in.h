@@ -11,7 +11,8 @@ struct CUstream_st;
 extern "C" {
 
 struct StandInUse {
-  long long device_bytes, streams, events, graphs, host_blocks;
+  long long device_bytes, streams, events, graphs, host_blocks, reserved_ranges;
+  long long managed_blocks;  // that were allocated so far
 };
 
 struct StandInControl {

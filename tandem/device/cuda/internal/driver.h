@@ -63,10 +63,23 @@ namespace tandem::cuda {
   X(cuEventSynchronize)                 \
   X(cuEventElapsedTime)
 
+// Those that a driver may lack: null then.
+#define TANDEM_CUDA_OPTIONAL_FUNCTIONS(X) \
+  X(cuMemAllocManaged)                    \
+  X(cuMemAddressReserve)                  \
+  X(cuMemAddressFree)                     \
+  X(cuMemGetAllocationGranularity)        \
+  X(cuMemCreate)                          \
+  X(cuMemRelease)                         \
+  X(cuMemMap)                             \
+  X(cuMemUnmap)                           \
+  X(cuMemSetAccess)
+
 /// The driver, opened at run time. `d().cuInit(0)` calls it.
 struct Driver {
 #define TANDEM_CUDA_POINTER(NAME) decltype(&::NAME) p_##NAME = nullptr;
   TANDEM_CUDA_FUNCTIONS(TANDEM_CUDA_POINTER)
+  TANDEM_CUDA_OPTIONAL_FUNCTIONS(TANDEM_CUDA_POINTER)
 #undef TANDEM_CUDA_POINTER
 };
 

@@ -59,7 +59,9 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,  // bits
   CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
+  CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102
 };
 
 enum : unsigned {
@@ -68,6 +70,36 @@ enum : unsigned {
   CU_EVENT_BLOCKING_SYNC = 1,
   CU_EVENT_DISABLE_TIMING = 2,
   CU_MEMHOSTALLOC_PORTABLE = 1
+};
+
+using CUmemGenericAllocationHandle = unsigned long long;
+enum CUmemLocationType : int { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
+enum CUmemAllocationType : int { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
+enum CUmemAllocationHandleType : int { CU_MEM_HANDLE_TYPE_NONE = 0 };
+enum CUmemAccess_flags : int { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 };
+enum CUmemAllocationGranularity_flags : int { CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1 };
+enum : unsigned { CU_MEM_ATTACH_GLOBAL = 1 };
+
+struct CUmemLocation {
+  CUmemLocationType type;
+  int id;
+};
+
+struct CUmemAllocationProp {
+  CUmemAllocationType type;
+  CUmemAllocationHandleType requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  struct {
+    unsigned char compressionType, gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+};
+
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  CUmemAccess_flags flags;
 };
 
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
@@ -129,6 +161,20 @@ CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext* context);
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags);
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
+                             CUdeviceptr near, unsigned long long flags);
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes);
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* of,
+                                       CUmemAllocationGranularity_flags which);
+CUresult cuMemCreate(CUmemGenericAllocationHandle* made, std::size_t bytes,
+                     const CUmemAllocationProp* of, unsigned long long flags);
+CUresult cuMemRelease(CUmemGenericAllocationHandle memory);
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+                  CUmemGenericAllocationHandle memory, unsigned long long flags);
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes);
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
+                        std::size_t count);
 CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags);
 CUresult cuMemFreeHost(void* address);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream);
