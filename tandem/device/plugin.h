@@ -327,6 +327,17 @@ typedef struct TandemPluginApi {
   /* optional, since 1.5. Lines for people on the libraries that kernels use: which they are, and
    * what is done without those that are missing. Valid as long as the process. */
   const char* (*libraries)(void);
+  /* optional, since 1.5, all five or none: ranges of addresses that memory is put into as it is
+   * needed, so that memory that grows stays in one piece, and what is not needed goes back. Without
+   * them memory comes by memory_allocate alone. Sizes and addresses within a range are multiples of
+   * the granularity; 0: this device has none. */
+  uint64_t (*memory_granularity)(TandemDevice* device);
+  void* (*memory_reserve)(TandemDevice* device, uint64_t bytes, TandemStatus* status);
+  void (*memory_unreserve)(TandemDevice* device, void* address, uint64_t bytes);
+  /* Memory for a part of a range. RESOURCE_EXHAUSTED if the hardware has no more. */
+  void (*memory_commit)(TandemDevice* device, void* address, uint64_t bytes, TandemStatus* status);
+  /* A part that was committed by one call goes back. */
+  void (*memory_decommit)(TandemDevice* device, void* address, uint64_t bytes);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

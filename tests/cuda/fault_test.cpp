@@ -159,6 +159,7 @@ void expect_nothing_left() {
   EXPECT_EQ(use.events, 0);
   EXPECT_EQ(use.graphs, 0);
   EXPECT_EQ(use.host_blocks, 0);
+  EXPECT_EQ(use.reserved_ranges, 0);
 }
 
 class CudaFaults : public testing::TestWithParam<int> {};

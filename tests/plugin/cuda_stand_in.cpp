@@ -7,10 +7,12 @@
 #include "tests/plugin/cuda_stand_in.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -65,7 +67,7 @@ const std::vector<int>& visible() {
 // program ends.
 struct Counts {
   std::atomic<long long> driver_calls{0}, kernels{0}, graph_launches{0}, bytes_to_gpu{0},
-      bytes_from_gpu{0};
+      bytes_from_gpu{0}, managed_blocks{0};
   std::mutex mutex;
   std::map<std::string, long long> by_name;  // calls of each function, where they are written
 
@@ -138,6 +140,25 @@ struct Memory {
   std::size_t used = 0;
 };
 
+// Memory by handle, and what of reserved ranges it is put into. As with a driver it stays while its
+// handle or a mapping does.
+struct Mapped {
+  std::size_t bytes = 0, gpu = 0;
+  bool accessible = false;
+};
+struct Ranges {
+  std::mutex mutex;
+  std::map<CUdeviceptr, std::size_t> reserved;
+  std::map<CUmemGenericAllocationHandle, Mapped> created;
+  std::map<CUdeviceptr, Mapped> mapped;
+  CUmemGenericAllocationHandle next = 1;
+};
+Ranges& ranges() {
+  static auto* all = new Ranges;
+  return *all;
+}
+constexpr std::size_t kGranularity = std::size_t{2} << 20;
+
 Memory& memory(std::size_t gpu) {
   static auto* all = new std::vector<Memory>(kCount);
   return (*all)[gpu];
@@ -151,7 +172,24 @@ std::vector<CUcontext>& contexts() {
   return stack;
 }
 
+// Whether mappings that may be used hold all of these bytes, one behind the other.
+bool is_mapped(CUdeviceptr address, std::size_t bytes) {
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  auto part = r.mapped.upper_bound(address);
+  if (part == r.mapped.begin()) return false;
+  --part;
+  const CUdeviceptr end = address + bytes;
+  CUdeviceptr covered = address;
+  for (; part != r.mapped.end() && part->first <= covered && part->second.accessible; ++part) {
+    covered = std::max<CUdeviceptr>(covered, part->first + part->second.bytes);
+    if (covered >= end && covered > address) return true;
+  }
+  return false;
+}
+
 bool known(CUdeviceptr address, std::size_t bytes) {
+  if (is_mapped(address, bytes)) return true;
   for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
     Memory& m = memory(gpu);
     std::lock_guard lock(m.mutex);
@@ -228,24 +266,6 @@ class Queue {
 
 }  // namespace
 
-struct CUstream_st {
-  CUstream_st() { ++objects.streams; }
-  ~CUstream_st() { --objects.streams; }
-  Queue queue;
-  // Something that a GPU whose error has stuck does not do any more.
-  void add_work(std::function<void()> work) {
-    queue.add([work = std::move(work)] {
-      std::shared_lock lock(failures().working);
-      if (failures().stuck == CUDA_SUCCESS) work();
-    });
-  }
-};
-struct CUevent_st {
-  CUevent_st() { ++objects.events; }
-  ~CUevent_st() { --objects.events; }
-  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
-};
-
 // A node of a graph: what it does, from what it was given last.
 struct CUgraphNode_st {
   std::size_t number = 0;
@@ -257,6 +277,30 @@ struct CUgraph_st {
   std::vector<std::function<void()>> work;  // by number of the node
   long long kernels = 0, bytes_to_gpu = 0, bytes_from_gpu = 0;
 };
+
+struct CUstream_st {
+  CUstream_st() { ++objects.streams; }
+  ~CUstream_st() { --objects.streams; }
+  Queue queue;
+  std::unique_ptr<CUgraph_st> capturing;
+  // Something that a GPU whose error has stuck does not do any more.
+  void add_work(std::function<void()> work) {
+    if (capturing) return capturing->work.push_back(std::move(work));
+    queue.add([work = std::move(work)] {
+      std::shared_lock lock(failures().working);
+      if (failures().stuck == CUDA_SUCCESS) work();
+    });
+  }
+};
+struct CUevent_st {
+  CUevent_st() { ++objects.events; }
+  ~CUevent_st() { --objects.events; }
+  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+  // When it was last come to, for events that were made to tell the time.
+  const std::shared_ptr<std::atomic<std::int64_t>> reached_at =
+      std::make_shared<std::atomic<std::int64_t>>(0);
+};
+
 struct CUgraphExec_st {
   CUgraphExec_st() { ++objects.graphs; }
   ~CUgraphExec_st() { --objects.graphs; }
@@ -325,6 +369,13 @@ std::function<void()> work_of(const CUDA_MEMSET_NODE_PARAMS& p) {
   return [p] { std::memset(host(p.dst), static_cast<int>(p.value), p.width); };
 }
 
+// All that a captured graph does.
+std::function<void()> work_of(CUgraph graph) {
+  return [all = graph->work] {
+    for (const auto& work : all) work();
+  };
+}
+
 // Nodes here come one after the other, as all graphs of Tandem's do.
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
                   std::function<void()> work) {
@@ -380,6 +431,10 @@ STAND_IN cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
 STAND_IN cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
   *value = 0;
   if (which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = 9;
+  if (which == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY) *value = 1;
+  // Tests of drivers without reserved ranges.
+  if (which == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+    *value = std::getenv("CUDA_STAND_IN_WITHOUT_RANGES") ? 0 : 1;
   if (which == CU_DEVICE_ATTRIBUTE_CLOCK_RATE) *value = 1000000;
   if (which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *value = 10;
   if (which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) *value = device + 1;
@@ -435,6 +490,114 @@ STAND_IN cuMemFree(CUdeviceptr address) {
   std::free(host(address));
   return CUDA_SUCCESS;
 }
+STAND_IN cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned) {
+  ++counts.managed_blocks;
+  return cuMemAlloc(address, bytes);
+}
+STAND_IN cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
+  *bytes = kGranularity;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
+                             unsigned long long) {
+  ENTER();
+  if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+  void* const range =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(range);
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  r.reserved[*address] = bytes;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  const auto found = r.reserved.find(address);
+  if (found == r.reserved.end() || found->second != bytes) return CUDA_ERROR_INVALID_VALUE;
+  const auto inside = r.mapped.lower_bound(address);
+  if (inside != r.mapped.end() && inside->first < address + bytes) return CUDA_ERROR_INVALID_VALUE;
+  munmap(host(address), bytes);
+  r.reserved.erase(found);
+  return enter(__func__);
+}
+STAND_IN cuMemCreate(CUmemGenericAllocationHandle* made, std::size_t bytes,
+                     const CUmemAllocationProp* of, unsigned long long) {
+  ENTER();
+  if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto gpu = static_cast<std::size_t>(of->location.id);
+  {
+    Memory& m = memory(gpu);
+    std::lock_guard lock(m.mutex);
+    if (bytes > kMemory - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
+    m.used += bytes;
+  }
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  *made = r.next++;
+  r.created[*made] = {bytes, gpu};
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemRelease(CUmemGenericAllocationHandle released) {
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  const auto found = r.created.find(released);
+  if (found == r.created.end()) return CUDA_ERROR_INVALID_VALUE;
+  // Without a mapping it is gone; with one it goes with that.
+  if (!found->second.accessible) {
+    Memory& m = memory(found->second.gpu);
+    std::lock_guard memory_lock(m.mutex);
+    m.used -= found->second.bytes;
+  }
+  r.created.erase(found);
+  return enter(__func__);
+}
+STAND_IN cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t,
+                  CUmemGenericAllocationHandle from, unsigned long long) {
+  ENTER();
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  const auto found = r.created.find(from);
+  auto range = r.reserved.upper_bound(address);
+  if (found == r.created.end() || found->second.bytes != bytes || range == r.reserved.begin())
+    return CUDA_ERROR_INVALID_VALUE;
+  --range;
+  if (address + bytes > range->first + range->second || r.mapped.contains(address))
+    return CUDA_ERROR_INVALID_VALUE;
+  found->second.accessible = true;  // here: it has a mapping
+  r.mapped[address] = {bytes, found->second.gpu};
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc*,
+                        std::size_t count) {
+  ENTER();
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  const auto found = r.mapped.find(address);
+  if (found == r.mapped.end() || found->second.bytes != bytes || count == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  mprotect(host(address), bytes, PROT_READ | PROT_WRITE);
+  found->second.accessible = true;
+  return CUDA_SUCCESS;
+}
+// Memory that is gone faults, as on a GPU.
+STAND_IN cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  Ranges& r = ranges();
+  std::lock_guard lock(r.mutex);
+  const auto found = r.mapped.find(address);
+  if (found == r.mapped.end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
+  mmap(host(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+       0);
+  {
+    Memory& m = memory(found->second.gpu);
+    std::lock_guard memory_lock(m.mutex);
+    m.used -= bytes;
+  }
+  r.mapped.erase(found);
+  return enter(__func__);
+}
 STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   ENTER();
   ++objects.host_blocks;
@@ -484,6 +647,20 @@ STAND_IN cuStreamSynchronize(CUstream stream) {
   Progress end;
   stream->queue.add([&] { end.reach(1); });
   end.wait(1);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+  ENTER();
+  if (stream->capturing) return CUDA_ERROR_INVALID_VALUE;
+  stream->capturing = std::make_unique<CUgraph_st>();
+  return CUDA_SUCCESS;
+}
+STAND_IN cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  *graph = nullptr;
+  if (!stream->capturing) return CUDA_ERROR_INVALID_VALUE;
+  std::unique_ptr<CUgraph_st> captured = std::move(stream->capturing);
+  ENTER();
+  *graph = captured.release();
   return CUDA_SUCCESS;
 }
 STAND_IN cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -557,6 +734,12 @@ STAND_IN cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
   if (!known(p->dst, p->width)) return CUDA_ERROR_INVALID_VALUE;
   return add_node(node, graph, after, count, work_of(*p));
 }
+STAND_IN cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                  std::size_t count, CUgraph child) {
+  ENTER();
+  graph->kernels += child->kernels;
+  return add_node(node, graph, after, count, work_of(child));
+}
 STAND_IN cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long) {
   ENTER();
   *made = new CUgraphExec_st;
@@ -588,6 +771,11 @@ STAND_IN cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node,
   ENTER();
   if (!known(p->dst, p->width)) return CUDA_ERROR_INVALID_VALUE;
   made->work[node->number] = work_of(*p);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child) {
+  ENTER();
+  made->work[node->number] = work_of(child);
   return CUDA_SUCCESS;
 }
 // As it is now: later changes are for later launches.
@@ -628,7 +816,17 @@ STAND_IN cuEventDestroy(CUevent event) {
 STAND_IN cuEventRecord(CUevent event, CUstream stream) {
   ENTER();
   stream->queue.add(
-      [progress = event->progress, place = event->progress->record()] { progress->reach(place); });
+      [progress = event->progress, place = event->progress->record(), at = event->reached_at] {
+        *at = std::chrono::steady_clock::now().time_since_epoch().count();
+        progress->reach(place);
+      });
+  return CUDA_SUCCESS;
+}
+STAND_IN cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  ENTER();
+  using Ticks = std::chrono::steady_clock::duration;
+  const Ticks passed(end->reached_at->load() - begin->reached_at->load());
+  *milliseconds = std::chrono::duration<float, std::milli>(passed).count();
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventSynchronize(CUevent event) {
@@ -659,10 +857,28 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
             use.events = objects.events;
             use.graphs = objects.graphs;
             use.host_blocks = objects.host_blocks;
+            Ranges& r = ranges();
+            std::lock_guard lock(r.mutex);
+            use.reserved_ranges = static_cast<long long>(r.reserved.size());
+            use.managed_blocks = counts.managed_blocks;
             return use;
           },
       .graph_launches = [] { return counts.graph_launches.load(); },
       .kernels = [] { return counts.kernels.load(); },
+      .library_call = [](const char* name) { return static_cast<int>(enter(name)); },
+      .add_kernel =
+          [](CUstream_st* stream, std::function<void()> work) {
+            if (stream->capturing) {
+              ++stream->capturing->kernels;
+            } else {
+              ++counts.kernels;
+            }
+            stream->add_work(std::move(work));
+          },
+      .is_device_memory =
+          [](const void* address, std::size_t bytes) {
+            return known(reinterpret_cast<CUdeviceptr>(address), bytes) ? 1 : 0;
+          },
   };
   return &control;
 }

@@ -1,11 +1,18 @@
 #pragma once
 
-// What tests may ask of the stand-in for a CUDA driver, beside the driver's own functions.
+// What tests, and stand-ins for NVIDIA's libraries, may ask of the stand-in for a CUDA driver,
+// beside the driver's own functions.
+
+#include <cstddef>
+#include <functional>
+
+struct CUstream_st;
 
 extern "C" {
 
 struct StandInUse {
-  long long device_bytes, streams, events, graphs, host_blocks;
+  long long device_bytes, streams, events, graphs, host_blocks, reserved_ranges;
+  long long managed_blocks;  // that were allocated so far
 };
 
 struct StandInControl {
@@ -20,6 +27,14 @@ struct StandInControl {
   StandInUse (*used)();
   long long (*graph_launches)();
   long long (*kernels)();
+  /// For libraries. A call of one of their functions, which counts as one of the driver's and may
+  /// fail as those do: 0, or the driver's number of the error.
+  int (*library_call)(const char* name);
+  /// Has the GPU do something in the stream's order, as a kernel would; captured where the stream
+  /// is capturing.
+  void (*add_kernel)(CUstream_st* stream, std::function<void()> work);
+  /// 1 if these bytes lie in one block of a GPU's memory.
+  int (*is_device_memory)(const void* address, std::size_t bytes);
 };
 
 /// The library's one function beside the driver's.

@@ -7,9 +7,12 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/gpu_memory.h"
 #include "tandem/device/cuda/internal/nvrtc.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
+#include "tandem/kernels/cuda/cublaslt/cublaslt.h"
+#include "tandem/kernels/cuda/cudnn/cudnn.h"
 #include "tandem/kernels/cuda/kernel_table.h"
 #include "tandem/kernels/cuda/support/kernel_call.h"
 
@@ -71,21 +74,35 @@ std::int32_t device_can_copy(TandemDevice* from, TandemDevice* to) {
 }
 
 void* memory_allocate(TandemDevice* device, std::uint64_t bytes, TandemStatus* status) {
-  CUdeviceptr address = 0;
-  guarded(status, [&] {
-    const ContextScope context(*device->gpu);
-    device->gpu->check(driver().p_cuMemAlloc(&address, static_cast<std::size_t>(bytes)),
-                       "cuMemAlloc");
-  });
-  return reinterpret_cast<void*>(address);
+  void* address = nullptr;
+  guarded(status,
+          [&] { address = allocate_memory(*device->gpu, static_cast<std::size_t>(bytes)); });
+  return address;
 }
 
 void memory_free(TandemDevice* device, void* address, std::uint64_t) {
-  TandemStatus ignored;
-  guarded(&ignored, [&] {
-    const ContextScope context(*device->gpu);
-    device->gpu->check(driver().p_cuMemFree(reinterpret_cast<CUdeviceptr>(address)), "cuMemFree");
-  });
+  free_memory(*device->gpu, address);
+}
+
+std::uint64_t granularity(TandemDevice* device) { return memory_granularity(*device->gpu); }
+
+void* memory_reserve(TandemDevice* device, std::uint64_t bytes, TandemStatus* status) {
+  void* address = nullptr;
+  guarded(status,
+          [&] { address = reserve_addresses(*device->gpu, static_cast<std::size_t>(bytes)); });
+  return address;
+}
+
+void memory_unreserve(TandemDevice* device, void* address, std::uint64_t bytes) {
+  free_addresses(*device->gpu, address, static_cast<std::size_t>(bytes));
+}
+
+void memory_commit(TandemDevice* device, void* address, std::uint64_t bytes, TandemStatus* status) {
+  guarded(status, [&] { commit_memory(*device->gpu, address, static_cast<std::size_t>(bytes)); });
+}
+
+void memory_decommit(TandemDevice* device, void* address, std::uint64_t bytes) {
+  decommit_memory(*device->gpu, address, static_cast<std::size_t>(bytes));
 }
 
 void* staging_allocate(TandemDevice* device, std::uint64_t bytes, TandemStatus* status) {
@@ -148,7 +165,10 @@ void event_destroy(TandemEvent* event) { delete event; }
 
 // What NvidiaLibrary::report says of each.
 const char* libraries() {
-  static NeverDestroyed<std::string> lines([] { return Nvrtc::get().library().report() + '\n'; });
+  static NeverDestroyed<std::string> lines([] {
+    return cat(cublaslt().report(), '\n', cudnn().report(), '\n', Nvrtc::get().library().report(),
+               '\n');
+  });
   return lines->c_str();
 }
 
@@ -170,6 +190,11 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->device_can_copy = device_can_copy;
   plugin->memory_allocate = memory_allocate;
   plugin->memory_free = memory_free;
+  plugin->memory_granularity = granularity;
+  plugin->memory_reserve = memory_reserve;
+  plugin->memory_unreserve = memory_unreserve;
+  plugin->memory_commit = memory_commit;
+  plugin->memory_decommit = memory_decommit;
   plugin->staging_allocate = staging_allocate;
   plugin->staging_free = staging_free;
   plugin->stream_create = stream_create;

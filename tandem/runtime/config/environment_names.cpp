@@ -19,6 +19,7 @@ const std::vector<std::string>& known_variables() {
         "TANDEM_CACHE_DIR",
         "TANDEM_CLUSTER_JOBS",
         "TANDEM_CUDA_LIBRARIES",
+        "TANDEM_CUDA_MANAGED_MEMORY",
         "TANDEM_HOSTS",
         "TANDEM_TUNING",
         "TANDEM_EMULATE",

@@ -13,12 +13,18 @@ const char* text_of(Command::Kind kind) {
     case Command::Kind::kCopy: return "a copy on the GPU";
     case Command::Kind::kToGpu: return "a copy to the GPU";
     case Command::Kind::kToHost: return "a copy from the GPU";
+    case Command::Kind::kLibrary: return "a call";
     case Command::Kind::kKernel: break;
   }
   return "a launch";
 }
 
 }  // namespace
+
+bool Command::is_like(const Command& other) const {
+  return kind == other.kind && function == other.function && library == other.library &&
+         num_parameters == other.num_parameters && bytes == other.bytes;
+}
 
 void CommandList::set_node(const char* name) {
   node_name_ = name;
@@ -97,6 +103,7 @@ void CommandList::issue(std::size_t i, Gpu& gpu, CUstream stream) const {
                              c.block[2], c.shared_bytes, stream, values.data(), nullptr);
       break;
     }
+    case Command::Kind::kLibrary: return call_library(i, gpu, stream);
     case Command::Kind::kSet: result = d.p_cuMemsetD8Async(c.to, 0, c.bytes, stream); break;
     case Command::Kind::kCopy: result = d.p_cuMemcpyDtoDAsync(c.to, c.from, c.bytes, stream); break;
     case Command::Kind::kToGpu:
@@ -107,6 +114,34 @@ void CommandList::issue(std::size_t i, Gpu& gpu, CUstream stream) const {
       break;
   }
   if (result != CUDA_SUCCESS) gpu.check(result, describe(i).c_str());
+}
+
+// A library's own error does not say whether the GPU is lost by it; the driver's does.
+void CommandList::call_library(std::size_t i, Gpu& gpu, CUstream stream) const {
+  try {
+    commands_[i].library->issue(stream, parameters(commands_[i]).data());
+  } catch (const Failure& failure) {
+    const std::string text = describe(i);
+    gpu.check(driver().p_cuStreamSynchronize(stream), text.c_str());
+    throw Failure(failure.code(), text + " fails: " + failure.what());
+  }
+}
+
+CUgraph CommandList::capture(std::size_t i, Gpu& gpu, CUstream stream) const {
+  const Driver& d = driver();
+  gpu.check(d.p_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+            "cuStreamBeginCapture");
+  CUgraph graph = nullptr;
+  try {
+    commands_[i].library->issue(stream, parameters(commands_[i]).data());
+  } catch (...) {
+    const CUresult result = d.p_cuStreamEndCapture(stream, &graph);
+    if (result == CUDA_SUCCESS && graph) d.p_cuGraphDestroy(graph);
+    if (is_fatal(result)) gpu.check(result, "cuStreamEndCapture");
+    throw;
+  }
+  gpu.check(d.p_cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  return graph;
 }
 
 std::string CommandList::describe(std::size_t i) const {

@@ -2,21 +2,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/library_call.h"
 
 namespace tandem::cuda {
 
-/// Something for a GPU to do: a launch of a kernel, or a transfer.
+/// Something for a GPU to do: a launch of a kernel, a call of a library, or a transfer.
 struct Command {
-  enum class Kind : std::uint8_t { kKernel, kSet, kCopy, kToGpu, kToHost };
+  enum class Kind : std::uint8_t { kKernel, kLibrary, kSet, kCopy, kToGpu, kToHost };
   Kind kind = Kind::kKernel;
   std::uint32_t node = 0;  ///< where the name of the graph's node begins in the list's texts
 
-  // Kernels.
+  // Kernels and libraries.
   const char* name = nullptr;  ///< in the source
+  std::shared_ptr<const LibraryCall> library;
   CUfunction function = nullptr;
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
@@ -29,6 +31,10 @@ struct Command {
   void* host_to = nullptr;
   const void* host_from = nullptr;
   std::size_t bytes = 0;
+
+  bool has_parameters() const { return kind == Kind::kKernel || kind == Kind::kLibrary; }
+  /// Whether another one does the same, but for what parameters and addresses are.
+  bool is_like(const Command& other) const;
 };
 
 /// Commands in the order of a stream, with copies of the kernels' parameters: what a piece of work
@@ -38,6 +44,7 @@ class CommandList {
   /// The name of the graph's node that the commands added from now on belong to; read until the
   /// next call.
   void set_node(const char* name);
+  /// A kernel, or a call of a library.
   void add_kernel(const Command& kernel, const void* const* parameters, const std::size_t* sizes,
                   std::size_t count);
   void add(Command transfer);
@@ -53,11 +60,15 @@ class CommandList {
 
   /// Issues a command to a stream. Throws Failure, naming command and node.
   void issue(std::size_t i, Gpu& gpu, CUstream stream) const;
+  /// A call of a library as a graph of the driver's, which the caller destroys: what it issues to
+  /// the stream is captured instead of run. Throws Failure.
+  CUgraph capture(std::size_t i, Gpu& gpu, CUstream stream) const;
   /// "a launch of add_kernel for node 'x'".
   std::string describe(std::size_t i) const;
 
  private:
   std::uint32_t node();
+  void call_library(std::size_t i, Gpu& gpu, CUstream stream) const;
   struct Parameter {
     std::uint32_t offset, bytes;
   };

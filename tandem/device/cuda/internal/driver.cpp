@@ -14,8 +14,13 @@ Driver& table() {
 }
 
 template <class Function>
-void find(void* library, const char* name, Function& function) {
+void look_up(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  look_up(library, name, function);
   if (!function) {
     throw Failure(TANDEM_FAILED_PRECONDITION,
                   std::string("the CUDA driver is too old: it has no ") + name);
@@ -34,6 +39,9 @@ void open_driver(const std::string& name) {
 #define TANDEM_CUDA_FIND(NAME) find(library, TANDEM_CUDA_TEXT(NAME), table().p_##NAME);
   TANDEM_CUDA_FUNCTIONS(TANDEM_CUDA_FIND)
 #undef TANDEM_CUDA_FIND
+#define TANDEM_CUDA_LOOK_UP(NAME) look_up(library, TANDEM_CUDA_TEXT(NAME), table().p_##NAME);
+  TANDEM_CUDA_OPTIONAL_FUNCTIONS(TANDEM_CUDA_LOOK_UP)
+#undef TANDEM_CUDA_LOOK_UP
 #undef TANDEM_CUDA_TEXT
 #undef TANDEM_CUDA_TEXT_OF
   const CUresult result = driver().p_cuInit(0);

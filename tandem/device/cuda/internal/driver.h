@@ -12,58 +12,76 @@ namespace tandem::cuda {
 
 // Every function of the driver that we use, by the names that the header gives them (cuMemAlloc
 // stands for cuMemAlloc_v2).
-#define TANDEM_CUDA_FUNCTIONS(X)    \
-  X(cuInit)                         \
-  X(cuGetErrorName)                 \
-  X(cuGetErrorString)               \
-  X(cuDriverGetVersion)             \
-  X(cuDeviceGetCount)               \
-  X(cuDeviceGet)                    \
-  X(cuDeviceGetName)                \
-  X(cuDeviceTotalMem)               \
-  X(cuDeviceGetAttribute)           \
-  X(cuDeviceCanAccessPeer)          \
-  X(cuDevicePrimaryCtxRetain)       \
-  X(cuDevicePrimaryCtxRelease)      \
-  X(cuCtxSetCurrent)                \
-  X(cuCtxPushCurrent)               \
-  X(cuCtxPopCurrent)                \
-  X(cuMemAlloc)                     \
-  X(cuMemFree)                      \
-  X(cuMemHostAlloc)                 \
-  X(cuMemFreeHost)                  \
-  X(cuMemcpyHtoDAsync)              \
-  X(cuMemcpyDtoHAsync)              \
-  X(cuMemcpyDtoDAsync)              \
-  X(cuMemcpyPeerAsync)              \
-  X(cuStreamCreate)                 \
-  X(cuStreamDestroy)                \
-  X(cuStreamSynchronize)            \
-  X(cuStreamWaitEvent)              \
-  X(cuModuleLoadData)               \
-  X(cuModuleGetFunction)            \
-  X(cuLaunchKernel)                 \
-  X(cuGraphCreate)                  \
-  X(cuGraphDestroy)                 \
-  X(cuGraphAddKernelNode)           \
-  X(cuGraphAddMemcpyNode)           \
-  X(cuGraphAddMemsetNode)           \
-  X(cuGraphInstantiateWithFlags)    \
-  X(cuGraphExecDestroy)             \
-  X(cuGraphExecKernelNodeSetParams) \
-  X(cuGraphExecMemcpyNodeSetParams) \
-  X(cuGraphExecMemsetNodeSetParams) \
-  X(cuGraphLaunch)                  \
-  X(cuMemsetD8Async)                \
-  X(cuEventCreate)                  \
-  X(cuEventDestroy)                 \
-  X(cuEventRecord)                  \
-  X(cuEventSynchronize)
+#define TANDEM_CUDA_FUNCTIONS(X)        \
+  X(cuInit)                             \
+  X(cuGetErrorName)                     \
+  X(cuGetErrorString)                   \
+  X(cuDriverGetVersion)                 \
+  X(cuDeviceGetCount)                   \
+  X(cuDeviceGet)                        \
+  X(cuDeviceGetName)                    \
+  X(cuDeviceTotalMem)                   \
+  X(cuDeviceGetAttribute)               \
+  X(cuDeviceCanAccessPeer)              \
+  X(cuDevicePrimaryCtxRetain)           \
+  X(cuDevicePrimaryCtxRelease)          \
+  X(cuCtxSetCurrent)                    \
+  X(cuCtxPushCurrent)                   \
+  X(cuCtxPopCurrent)                    \
+  X(cuMemAlloc)                         \
+  X(cuMemFree)                          \
+  X(cuMemHostAlloc)                     \
+  X(cuMemFreeHost)                      \
+  X(cuMemcpyHtoDAsync)                  \
+  X(cuMemcpyDtoHAsync)                  \
+  X(cuMemcpyDtoDAsync)                  \
+  X(cuMemcpyPeerAsync)                  \
+  X(cuStreamCreate)                     \
+  X(cuStreamDestroy)                    \
+  X(cuStreamSynchronize)                \
+  X(cuStreamWaitEvent)                  \
+  X(cuStreamBeginCapture)               \
+  X(cuStreamEndCapture)                 \
+  X(cuModuleLoadData)                   \
+  X(cuModuleGetFunction)                \
+  X(cuLaunchKernel)                     \
+  X(cuGraphCreate)                      \
+  X(cuGraphDestroy)                     \
+  X(cuGraphAddKernelNode)               \
+  X(cuGraphAddMemcpyNode)               \
+  X(cuGraphAddMemsetNode)               \
+  X(cuGraphAddChildGraphNode)           \
+  X(cuGraphInstantiateWithFlags)        \
+  X(cuGraphExecDestroy)                 \
+  X(cuGraphExecKernelNodeSetParams)     \
+  X(cuGraphExecMemcpyNodeSetParams)     \
+  X(cuGraphExecMemsetNodeSetParams)     \
+  X(cuGraphExecChildGraphNodeSetParams) \
+  X(cuGraphLaunch)                      \
+  X(cuMemsetD8Async)                    \
+  X(cuEventCreate)                      \
+  X(cuEventDestroy)                     \
+  X(cuEventRecord)                      \
+  X(cuEventSynchronize)                 \
+  X(cuEventElapsedTime)
+
+// Those that a driver may lack: null then.
+#define TANDEM_CUDA_OPTIONAL_FUNCTIONS(X) \
+  X(cuMemAllocManaged)                    \
+  X(cuMemAddressReserve)                  \
+  X(cuMemAddressFree)                     \
+  X(cuMemGetAllocationGranularity)        \
+  X(cuMemCreate)                          \
+  X(cuMemRelease)                         \
+  X(cuMemMap)                             \
+  X(cuMemUnmap)                           \
+  X(cuMemSetAccess)
 
 /// The driver, opened at run time. `d().cuInit(0)` calls it.
 struct Driver {
 #define TANDEM_CUDA_POINTER(NAME) decltype(&::NAME) p_##NAME = nullptr;
   TANDEM_CUDA_FUNCTIONS(TANDEM_CUDA_POINTER)
+  TANDEM_CUDA_OPTIONAL_FUNCTIONS(TANDEM_CUDA_POINTER)
 #undef TANDEM_CUDA_POINTER
 };
 

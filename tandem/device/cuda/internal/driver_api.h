@@ -62,7 +62,9 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,  // bits
   CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
+  CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102
 };
 
 enum : unsigned {
@@ -72,6 +74,38 @@ enum : unsigned {
   CU_EVENT_DISABLE_TIMING = 2,
   CU_MEMHOSTALLOC_PORTABLE = 1
 };
+
+using CUmemGenericAllocationHandle = unsigned long long;
+enum CUmemLocationType : int { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
+enum CUmemAllocationType : int { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
+enum CUmemAllocationHandleType : int { CU_MEM_HANDLE_TYPE_NONE = 0 };
+enum CUmemAccess_flags : int { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 };
+enum CUmemAllocationGranularity_flags : int { CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1 };
+enum : unsigned { CU_MEM_ATTACH_GLOBAL = 1 };
+
+struct CUmemLocation {
+  CUmemLocationType type;
+  int id;
+};
+
+struct CUmemAllocationProp {
+  CUmemAllocationType type;
+  CUmemAllocationHandleType requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  struct {
+    unsigned char compressionType, gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+};
+
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  CUmemAccess_flags flags;
+};
+
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
 
 enum CUmemorytype : unsigned { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
@@ -130,6 +164,20 @@ CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext* context);
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags);
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
+                             CUdeviceptr near, unsigned long long flags);
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes);
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* of,
+                                       CUmemAllocationGranularity_flags which);
+CUresult cuMemCreate(CUmemGenericAllocationHandle* made, std::size_t bytes,
+                     const CUmemAllocationProp* of, unsigned long long flags);
+CUresult cuMemRelease(CUmemGenericAllocationHandle memory);
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+                  CUmemGenericAllocationHandle memory, unsigned long long flags);
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes);
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
+                        std::size_t count);
 CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags);
 CUresult cuMemFreeHost(void* address);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream);
@@ -144,6 +192,8 @@ CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
 CUresult cuModuleLoadData(CUmodule* module, const void* image);
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name);
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void** parameters, void** extra);
@@ -157,6 +207,8 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
 CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                               std::size_t num_after, const CUDA_MEMSET_NODE_PARAMS* parameters,
                               CUcontext context);
+CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                  std::size_t num_after, CUgraph child);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long flags);
 CUresult cuGraphExecDestroy(CUgraphExec made);
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec made, CUgraphNode node,
@@ -166,11 +218,13 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec made, CUgraphNode node,
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node,
                                         const CUDA_MEMSET_NODE_PARAMS* parameters,
                                         CUcontext context);
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child);
 CUresult cuGraphLaunch(CUgraphExec made, CUstream stream);
 CUresult cuEventCreate(CUevent* event, unsigned flags);
 CUresult cuEventDestroy_v2(CUevent event);
 CUresult cuEventRecord(CUevent event, CUstream stream);
 CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end);
 
 }  // extern "C"
 
@@ -185,6 +239,7 @@ CUresult cuEventSynchronize(CUevent event);
 #define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
 #define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
 #define cuStreamDestroy cuStreamDestroy_v2
+#define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuEventDestroy cuEventDestroy_v2
 #define cuGraphAddKernelNode cuGraphAddKernelNode_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2

@@ -51,6 +51,15 @@ void Gpu::describe(TandemDeviceProperties* p) const {
                 static_cast<unsigned>(attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)));
 }
 
+std::string Gpu::model() const {
+  char name[256] = {};
+  driver().p_cuDeviceGetName(name, sizeof(name) - 1, device_);
+  return std::string(name) + "; compute capability " +
+         std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)) + '.' +
+         std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)) + "; " +
+         std::to_string(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)) + " multiprocessors";
+}
+
 CUcontext Gpu::context() {
   CUcontext context = nullptr;
   CUresult result = CUDA_SUCCESS;

@@ -21,6 +21,9 @@ class Gpu {
   CUdevice device() const { return device_; }
   /// 90 for 9.0.
   int compute_capability() const;
+  /// All that the speed of kernels depends on, on one line: the name, the compute capability and
+  /// the number of multiprocessors.
+  std::string model() const;
 
   /// Why nothing works any more; empty while it does.
   std::string lost() const;

@@ -26,12 +26,12 @@ bool SegmentGraph::suits(const CommandList& commands) {
   return commands.size() <= kMaxCommands && staged <= kMaxStaged;
 }
 
-SegmentGraph::SegmentGraph(Gpu& gpu, const CommandList& commands)
+SegmentGraph::SegmentGraph(Gpu& gpu, const CommandList& commands, CUstream stream)
     : gpu_(gpu), commands_(commands), nodes_(commands.size()) {
   try {
     stage();
     gpu_.check(driver().p_cuGraphCreate(&graph_, 0), "cuGraphCreate");
-    for (std::size_t i = 0; i < nodes_.size(); ++i) add(i);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) add(i, stream);
     gpu_.check(driver().p_cuGraphInstantiateWithFlags(&made_, graph_, 0),
                "cuGraphInstantiateWithFlags");
   } catch (...) {
@@ -97,7 +97,16 @@ CUDA_MEMSET_NODE_PARAMS SegmentGraph::set_of(const Command& c) {
   return {.dst = c.to, .pitch = 0, .value = 0, .elementSize = 1, .width = c.bytes, .height = 1};
 }
 
-void SegmentGraph::add(std::size_t i) {
+void SegmentGraph::add_library_call(std::size_t i, const CUgraphNode* after, std::size_t count,
+                                    CUstream stream) {
+  const CUgraph child = commands_.capture(i, gpu_, stream);
+  const CUresult result =
+      driver().p_cuGraphAddChildGraphNode(&nodes_[i].handle, graph_, after, count, child);
+  driver().p_cuGraphDestroy(child);  // the node has a copy
+  gpu_.check(result, "cuGraphAddChildGraphNode");
+}
+
+void SegmentGraph::add(std::size_t i, CUstream stream) {
   const Command& c = commands_[i];
   const CUgraphNode* after = i == 0 ? nullptr : &nodes_[i - 1].handle;
   const std::size_t count = i == 0 ? 0 : 1;
@@ -107,6 +116,8 @@ void SegmentGraph::add(std::size_t i) {
     std::vector<void*> values;
     const CUDA_KERNEL_NODE_PARAMS p = kernel_of(commands_, c, values);
     gpu_.check(d.p_cuGraphAddKernelNode(node, graph_, after, count, &p), "cuGraphAddKernelNode");
+  } else if (c.kind == Command::Kind::kLibrary) {
+    add_library_call(i, after, count, stream);
   } else if (c.kind == Command::Kind::kSet) {
     const CUDA_MEMSET_NODE_PARAMS p = set_of(c);
     gpu_.check(d.p_cuGraphAddMemsetNode(node, graph_, after, count, &p, gpu_.context()),
@@ -121,11 +132,7 @@ void SegmentGraph::add(std::size_t i) {
 bool SegmentGraph::fits(const CommandList& commands) const {
   if (commands.size() != commands_.size()) return false;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const Command& a = commands_[i];
-    const Command& b = commands[i];
-    if (a.kind != b.kind || a.function != b.function || a.num_parameters != b.num_parameters)
-      return false;
-    if (a.kind != Command::Kind::kKernel && a.bytes != b.bytes) return false;
+    if (!commands_[i].is_like(commands[i])) return false;
   }
   return true;
 }
@@ -133,7 +140,7 @@ bool SegmentGraph::fits(const CommandList& commands) const {
 bool SegmentGraph::equals(std::size_t i, const CommandList& next) const {
   const Command& old = commands_[i];
   const Command& c = next[i];
-  if (c.kind != Command::Kind::kKernel) return c.to == old.to && c.from == old.from;
+  if (!c.has_parameters()) return c.to == old.to && c.from == old.from;
   return std::equal(c.grid, c.grid + 3, old.grid) && std::equal(c.block, c.block + 3, old.block) &&
          c.shared_bytes == old.shared_bytes && next.equal_parameters(c, commands_, old);
 }
@@ -145,7 +152,7 @@ bool SegmentGraph::equals(const CommandList& commands) const {
   return true;
 }
 
-void SegmentGraph::update(std::size_t i, const CommandList& next) {
+void SegmentGraph::update(std::size_t i, const CommandList& next, CUstream stream) {
   if (equals(i, next)) return;
   const Command& c = next[i];
   const Driver& d = driver();
@@ -154,6 +161,11 @@ void SegmentGraph::update(std::size_t i, const CommandList& next) {
     const CUDA_KERNEL_NODE_PARAMS p = kernel_of(next, c, values);
     gpu_.check(d.p_cuGraphExecKernelNodeSetParams(made_, nodes_[i].handle, &p),
                "cuGraphExecKernelNodeSetParams");
+  } else if (c.kind == Command::Kind::kLibrary) {
+    const CUgraph child = next.capture(i, gpu_, stream);
+    const CUresult result = d.p_cuGraphExecChildGraphNodeSetParams(made_, nodes_[i].handle, child);
+    d.p_cuGraphDestroy(child);
+    gpu_.check(result, "cuGraphExecChildGraphNodeSetParams");
   } else if (c.kind == Command::Kind::kSet) {
     const CUDA_MEMSET_NODE_PARAMS p = set_of(c);
     gpu_.check(d.p_cuGraphExecMemsetNodeSetParams(made_, nodes_[i].handle, &p, gpu_.context()),
@@ -169,7 +181,7 @@ void SegmentGraph::launch(const CommandList& commands, CUstream stream) {
   deliveries_.clear();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Command& c = commands[i];
-    update(i, commands);
+    update(i, commands, stream);
     std::byte* const staged = staging_ + nodes_[i].staged_at;
     if (c.kind == Command::Kind::kToGpu) std::memcpy(staged, c.host_from, c.bytes);
     if (c.kind == Command::Kind::kToHost) deliveries_.push_back({c.host_to, staged, c.bytes});

@@ -17,8 +17,8 @@ class SegmentGraph {
   /// True for lists that may become one: short, and without copies of much host memory.
   static bool suits(const CommandList& commands);
 
-  /// Throws Failure, with nothing left behind.
-  SegmentGraph(Gpu& gpu, const CommandList& commands);
+  /// Calls of libraries are captured from `stream`. Throws Failure, with nothing left behind.
+  SegmentGraph(Gpu& gpu, const CommandList& commands, CUstream stream);
   ~SegmentGraph();
   SegmentGraph(const SegmentGraph&) = delete;
   SegmentGraph& operator=(const SegmentGraph&) = delete;
@@ -42,9 +42,11 @@ class SegmentGraph {
     std::size_t staged_at = 0;  // in the staging memory
   };
   void stage();
-  void add(std::size_t i);
+  void add(std::size_t i, CUstream stream);
+  void add_library_call(std::size_t i, const CUgraphNode* after, std::size_t count,
+                        CUstream stream);
   bool equals(std::size_t i, const CommandList& next) const;
-  void update(std::size_t i, const CommandList& next);
+  void update(std::size_t i, const CommandList& next, CUstream stream);
   CUDA_KERNEL_NODE_PARAMS kernel_of(const CommandList& commands, const Command& c,
                                     std::vector<void*>& values) const;
   CUDA_MEMCPY3D copy_of(std::size_t i, const Command& c) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/device/cuda/internal/timer.h"
+
 namespace tandem::cuda {
 namespace {
 
@@ -31,8 +33,7 @@ CUdeviceptr on_gpu(const void* address) { return reinterpret_cast<CUdeviceptr>(a
 bool same_commands(const CommandList& a, const CommandList& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].kind != b[i].kind || a[i].function != b[i].function || a[i].bytes != b[i].bytes)
-      return false;
+    if (!a[i].is_like(b[i])) return false;
   }
   return true;
 }
@@ -115,6 +116,16 @@ void StreamState::synchronize() {
   gpu_.check(driver().p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
   unmarked_ = false;
   last_marker_ = nullptr;
+}
+
+double StreamState::measure(const std::function<void(CUstream)>& issue) {
+  synchronize();
+  unmarked_ = true;
+  Timer timer(gpu_);
+  timer.seconds(stream_, issue);  // the first one loads code
+  double best = timer.seconds(stream_, issue);
+  for (int i = 2; i < kRunsOfMeasure; ++i) best = std::min(best, timer.seconds(stream_, issue));
+  return best;
 }
 
 void StreamState::added() {
@@ -234,7 +245,7 @@ std::shared_ptr<SegmentGraph> StreamState::graph_for_commands(Segment& segment) 
   }
   const bool changed = found == graphs.end();
   if (changed && (graphs.empty() || (graphs.size() < kMaxGraphs && ++segment.changes > 1))) {
-    graphs.push_back(std::make_shared<SegmentGraph>(gpu_, commands_));
+    graphs.push_back(std::make_shared<SegmentGraph>(gpu_, commands_, stream_));
     return graphs.back();
   }
   if (changed) found = graphs.begin();

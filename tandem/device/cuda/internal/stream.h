@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -72,6 +73,12 @@ class StreamState {
   void flush();
   /// `flush`, and waits until the GPU is done with it.
   void synchronize();
+  Gpu& gpu() const { return gpu_; }
+  /// How long the GPU takes for what `issue` issues to the stream, in seconds: the best of some
+  /// runs. Waits for all that was added before. Only within a kernel. Throws Failure.
+  double measure(const std::function<void(CUstream)>& issue);
+  /// How often `measure` calls it.
+  static constexpr int kRunsOfMeasure = 4;
   /// Copies within the piece of work that runs.
   void add(const TandemCopy& copy);
 

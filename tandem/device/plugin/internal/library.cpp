@@ -108,6 +108,11 @@ void check_table(const std::string& path, const TandemPluginApi& api) {
   if (!api.staging_allocate != !api.staging_free) {
     refuse(path, "of staging_allocate and staging_free it has one alone.");
   }
+  const bool reserves = api.memory_granularity;
+  if (!api.memory_reserve == reserves || !api.memory_unreserve == reserves ||
+      !api.memory_commit == reserves || !api.memory_decommit == reserves) {
+    refuse(path, "of the functions for reserved ranges of memory it has some alone.");
+  }
   if (!is_type_name(api.device_type)) {
     refuse(path, cat("its device type \"", api.device_type,
                      "\" is no upper-case name of its own, such as \"TOY\"."));

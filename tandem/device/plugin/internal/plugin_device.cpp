@@ -10,7 +10,7 @@ namespace tandem {
 
 PluginHandle::PluginHandle(const PluginLibrary& library, int physical,
                            const LogicalDeviceOptions& options, const std::string& name)
-    : library_(library) {
+    : library_(library), physical_(physical) {
   TandemDeviceOptions given = {};
   given.size = sizeof(given);
   given.physical = physical;

@@ -24,9 +24,11 @@ class PluginHandle {
   const TandemPluginApi& api() const { return library_.api; }
   TandemDevice* get() const { return device_; }
   const TandemDeviceTraits& traits() const { return traits_; }
+  int physical() const { return physical_; }
 
  private:
   const PluginLibrary& library_;
+  const int physical_;
   TandemDevice* device_ = nullptr;
   TandemDeviceTraits traits_ = {};
 };

@@ -8,6 +8,7 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
+#include "tandem/device/plugin/internal/reserved_memory.h"
 #include "tandem/device/plugin/internal/retired_blocks.h"
 
 namespace tandem {
@@ -78,37 +79,36 @@ class DeviceBuffer final : public Buffer {
 
 class DeviceAllocator final : public Allocator {
  public:
-  DeviceAllocator(PluginDevice& device, std::shared_ptr<RegionSource> source,
-                  const BlockAllocatorOptions& options)
-      : device_(device), blocks_(std::move(source), options) {}
+  DeviceAllocator(PluginDevice& device, std::shared_ptr<BlockAllocator> blocks)
+      : device_(device), blocks_(std::move(blocks)) {}
   Ref<Buffer> allocate(std::size_t bytes) override {
     return make_ref<DeviceBuffer>(block(bytes), bytes, device_.shared_from_this());
   }
-  MemoryStats stats() const override { return blocks_.stats(); }
+  MemoryStats stats() const override { return blocks_->stats(); }
   std::size_t counted_bytes(std::size_t bytes) const override {
-    return blocks_.counted_bytes(bytes);
+    return blocks_->counted_bytes(bytes);
   }
-  void reset_peak() override { blocks_.reset_peak(); }
-  Reclaimables* reclaimables() override { return blocks_.reclaimables(); }
+  void reset_peak() override { blocks_->reset_peak(); }
+  Reclaimables* reclaimables() override { return blocks_->reclaimables(); }
 
  private:
   Ref<Buffer> block(std::size_t bytes) {
     RetiredBlocks* const retired = RetiredBlocks::launching_on(&device_);
-    if (!retired || bytes == 0) return blocks_.allocate(bytes);
+    if (!retired || bytes == 0) return blocks_->allocate(bytes);
     if (Ref<Buffer> again = retired->take(bytes)) {
       again->set_holder(AllocationScope::current());
       return again;
     }
     try {
-      return blocks_.allocate(bytes);
+      return blocks_->allocate(bytes);
     } catch (const ResourceExhaustedError&) {
       if (!retired->release()) throw;
     }
-    return blocks_.allocate(bytes);
+    return blocks_->allocate(bytes);
   }
 
   PluginDevice& device_;
-  BlockAllocator blocks_;
+  const std::shared_ptr<BlockAllocator> blocks_;
 };
 
 class PlainAllocator final : public Allocator {
@@ -130,15 +130,23 @@ std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
                                                  std::size_t most,
                                                  const LogicalDeviceOptions& options) {
   const TandemPluginApi& api = handle->api();
-  auto source =
-      std::make_shared<PluginSource>(std::move(handle), api.memory_allocate, api.memory_free, most);
-  // A limit is taken as one region, as TensorFlow takes it: pieces of several would not join.
-  return std::make_unique<DeviceAllocator>(
-      device, std::move(source),
-      BlockAllocatorOptions{.device = device.name(),
-                            .limit = options.memory_limit.value_or(0),
-                            .growth = options.memory_growth && !options.memory_limit,
-                            .space = device.memory_space()});
+  const std::shared_ptr<ReservedMemory> reserved =
+      ReservedMemory::make(handle, options.memory_limit.value_or(most));
+  std::shared_ptr<RegionSource> source = reserved;
+  if (!source) {
+    source = std::make_shared<PluginSource>(std::move(handle), api.memory_allocate, api.memory_free,
+                                            most);
+  }
+  // Without a reserved range a limit is taken as one region, as TensorFlow takes it: pieces of
+  // several would not join.
+  const bool grows = options.memory_growth && (reserved || !options.memory_limit);
+  const auto blocks = std::make_shared<BlockAllocator>(
+      std::move(source), BlockAllocatorOptions{.device = device.name(),
+                                               .limit = options.memory_limit.value_or(0),
+                                               .growth = grows,
+                                               .space = device.memory_space()});
+  if (reserved) reserved->share(blocks);
+  return std::make_unique<DeviceAllocator>(device, blocks);
 }
 
 std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,

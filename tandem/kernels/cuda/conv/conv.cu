@@ -1,21 +1,14 @@
-// Convolutions of images and volumes by their definition: what runs where cuDNN is not there or
-// refuses. One thread makes one result, and sums in an order that depends on the sizes alone. A
-// depthwise convolution is one of as many groups as there are channels.
+// Convolutions of images and volumes: by NVIDIA's libraries, and by their definition where those
+// are not there or refuse. One thread makes one result, and sums in an order that depends on the
+// sizes alone. A depthwise convolution is one of as many groups as there are channels.
 
-#include "tandem/kernels/cuda/conv/window.h"
+#include "tandem/kernels/cuda/conv/library.h"
 #include "tandem/kernels/cuda/linalg/epilogue.h"
 #include "tandem/kernels/cuda/support/launch.h"
 #include "tandem/kernels/cuda/support/types.h"
 
 namespace tandem::cuda {
 namespace {
-
-struct Problem {
-  VolumeLayout x, y;  // the input's and the output's (or its gradient's) layout
-  Window window;
-  std::int64_t filter_in = 0;  // channels of the input that one result reads
-  std::int64_t group_out = 0;  // channels of the output in one group
-};
 
 // Where element i of a batch lies, counted with the channels last.
 struct Place {
@@ -50,7 +43,7 @@ TANDEM_DEVICE std::int64_t meeting(const Window& w, int axis, std::int64_t in, s
 
 // The filter is [planes, rows, columns, filter_in, out channels].
 template <class T, class Out>
-TANDEM_KERNEL conv_kernel(const T* x, const T* filter, Out* y, Problem p, std::int64_t n,
+TANDEM_KERNEL conv_kernel(const T* x, const T* filter, Out* y, Convolution p, std::int64_t n,
                           Epilogue epilogue) {
   const Window& w = p.window;
   for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
@@ -85,7 +78,7 @@ TANDEM_KERNEL conv_kernel(const T* x, const T* filter, Out* y, Problem p, std::i
 
 // The gradient by the input: each element gathers from the results that read it.
 template <class T>
-TANDEM_KERNEL conv_input_gradient_kernel(const T* dy, const T* filter, T* dx, Problem p,
+TANDEM_KERNEL conv_input_gradient_kernel(const T* dy, const T* filter, T* dx, Convolution p,
                                          std::int64_t n) {
   const Window& w = p.window;
   for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
@@ -120,7 +113,7 @@ TANDEM_KERNEL conv_input_gradient_kernel(const T* dy, const T* filter, T* dx, Pr
 }
 
 template <class T>
-TANDEM_KERNEL conv_filter_gradient_kernel(const T* x, const T* dy, T* df, Problem p,
+TANDEM_KERNEL conv_filter_gradient_kernel(const T* x, const T* dy, T* df, Convolution p,
                                           std::int64_t n) {
   const Window& w = p.window;
   for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
@@ -157,12 +150,12 @@ TANDEM_KERNEL conv_filter_gradient_kernel(const T* x, const T* dy, T* df, Proble
 
 // A depthwise filter [height, width, channels, multiplier] lies in memory as [height, width, 1,
 // channels * multiplier].
-Problem problem(const KernelCall& call, const Sizes& x, Sizes filter, bool depthwise) {
+Convolution convolution_of(const KernelCall& call, const Sizes& x, Sizes filter, bool depthwise) {
   const bool first = channels_first(call);
   if ((x.size() != 4 && x.size() != 5) || filter.size() != x.size()) {
     refuse("input and filter must be 4-dimensional, or 5-dimensional for volumes");
   }
-  Problem p;
+  Convolution p;
   p.x = volume_layout(x, first);
   if (depthwise) {
     if (filter[2] != p.x.channels) {
@@ -195,22 +188,32 @@ Problem problem(const KernelCall& call, const Sizes& x, Sizes filter, bool depth
   return p;
 }
 
-Sizes output_sizes(const KernelCall& call, const Problem& p, std::size_t rank) {
+Sizes output_sizes(const KernelCall& call, const Convolution& p, std::size_t rank) {
   return volume_sizes(rank, p.y.batch, p.y.size, p.y.channels, channels_first(call));
 }
 
-void check_gradient(const KernelCall& call, const Problem& p, const TensorView& dy,
+void check_gradient(const KernelCall& call, const Convolution& p, const TensorView& dy,
                     std::size_t rank) {
   if (dy.sizes != output_sizes(call, p, rank)) {
     refuse("out_backprop has another shape than the convolution's result");
   }
 }
 
+bool by_library(const KernelCall& call, ConvolutionPart part, const Convolution& c,
+                const TensorView& x, const TensorView& filter, const TensorView& y,
+                const Epilogue& epilogue = {}) {
+  return convolve_by_library(
+      call, part, c,
+      {.type = x.type, .result_type = y.type, .x = x.data, .filter = filter.data, .y = y.data},
+      epilogue);
+}
+
 void forward(KernelCall& call, bool depthwise) {
   const TensorView x = call.input(0), filter = call.input(1);
-  const Problem p = problem(call, x.sizes, filter.sizes, depthwise);
+  const Convolution p = convolution_of(call, x.sizes, filter.sizes, depthwise);
   const TensorView y = call.allocate_output(0, output_sizes(call, p, x.sizes.size()));
   if (y.count == 0) return;
+  if (by_library(call, ConvolutionPart::kForward, p, x, filter, y)) return;
   visit_floating(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     TANDEM_LAUNCH((conv_kernel<T, T>), shape_for(y.count), 0, x.as<T>(), filter.as<T>(), y.as<T>(),
@@ -220,7 +223,7 @@ void forward(KernelCall& call, bool depthwise) {
 
 template <class T, class Out>
 void fused_conv_as(const TensorView& x, const TensorView& filter, const TensorView& y,
-                   const Problem& p, const Epilogue& epilogue) {
+                   const Convolution& p, const Epilogue& epilogue) {
   TANDEM_LAUNCH((conv_kernel<T, Out>), shape_for(y.count), 0, x.as<T>(), filter.as<T>(),
                 y.as<Out>(), p, y.count, epilogue);
 }
@@ -229,7 +232,7 @@ void fused_conv_as(const TensorView& x, const TensorView& filter, const TensorVi
 void fused_forward(KernelCall& call) {
   const TensorView x = call.input(0), filter = call.input(1);
   if (filter.type != x.type) not_on_gpu("a convolution of two dtypes");
-  const Problem p = problem(call, x.sizes, filter.sizes, call.attr_bool("depthwise"));
+  const Convolution p = convolution_of(call, x.sizes, filter.sizes, call.attr_bool("depthwise"));
   const std::int64_t places = p.y.size[0] * p.y.size[1] * p.y.size[2];
   std::int64_t rows = p.y.batch * places;
   const std::int64_t own_rows = rows;
@@ -237,6 +240,7 @@ void fused_forward(KernelCall& call) {
   if (rows != own_rows) not_on_gpu("a convolution to which several images are added");
   const TensorView y = call.allocate_output(0, output_sizes(call, p, x.sizes.size()));
   if (y.count == 0) return;
+  if (by_library(call, ConvolutionPart::kForward, p, x, filter, y, epilogue)) return;
   const bool narrow = y.type == Type::kBFloat16;
   if (x.type == Type::kFloat && !narrow) {
     fused_conv_as<float, float>(x, filter, y, p, epilogue);
@@ -252,10 +256,11 @@ void fused_forward(KernelCall& call) {
 void input_gradient(KernelCall& call, bool depthwise) {
   const Sizes sizes = call.input(0).host_vector("input_sizes");
   const TensorView filter = call.input(1), dy = call.input(2);
-  const Problem p = problem(call, sizes, filter.sizes, depthwise);
+  const Convolution p = convolution_of(call, sizes, filter.sizes, depthwise);
   check_gradient(call, p, dy, sizes.size());
   const TensorView dx = call.allocate_output(0, sizes);
   if (dx.count == 0) return;
+  if (by_library(call, ConvolutionPart::kInputGradient, p, dx, filter, dy)) return;
   visit_floating(dx.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     TANDEM_LAUNCH(conv_input_gradient_kernel<T>, shape_for(dx.count), 0, dy.as<T>(), filter.as<T>(),
@@ -266,10 +271,11 @@ void input_gradient(KernelCall& call, bool depthwise) {
 void filter_gradient(KernelCall& call, bool depthwise) {
   const TensorView x = call.input(0), dy = call.input(2);
   const Sizes sizes = call.input(1).host_vector("filter_sizes");
-  const Problem p = problem(call, x.sizes, sizes, depthwise);
+  const Convolution p = convolution_of(call, x.sizes, sizes, depthwise);
   check_gradient(call, p, dy, x.sizes.size());
   const TensorView df = call.allocate_output(0, sizes);
   if (df.count == 0) return;
+  if (by_library(call, ConvolutionPart::kFilterGradient, p, x, df, dy)) return;
   visit_floating(df.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     TANDEM_LAUNCH(conv_filter_gradient_kernel<T>, shape_for(df.count), 0, x.as<T>(), dy.as<T>(),

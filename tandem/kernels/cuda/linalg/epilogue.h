@@ -34,6 +34,9 @@ struct Epilogue {
   Activation activation = Activation::kNone;
   int float_bias = 0, float_addend = 0;
 
+  /// Nothing follows.
+  bool empty() const { return !bias && !addend && activation == Activation::kNone; }
+
   template <class T>
   TANDEM_DEVICE static Sum<T> element(const void* from, int is_float, std::int64_t i) {
     return static_cast<Sum<T>>(is_float ? static_cast<const float*>(from)[i]

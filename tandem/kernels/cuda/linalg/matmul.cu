@@ -1,6 +1,7 @@
-// Products of matrices by our own tiles: what runs where cuBLASLt is not there.
+// Products of matrices: by cuBLASLt, and by our own tiles where it is not there or has no
+// algorithm.
 
-#include "tandem/kernels/cuda/linalg/epilogue.h"
+#include "tandem/kernels/cuda/linalg/product_epilogue.h"
 #include "tandem/kernels/cuda/support/broadcast.h"
 #include "tandem/kernels/cuda/support/launch.h"
 #include "tandem/kernels/cuda/support/types.h"
@@ -52,10 +53,42 @@ TANDEM_KERNEL matmul_kernel(const T* a, const T* b, T* y, std::int64_t m, std::i
   }
 }
 
-void matmul(const TensorView& a, const TensorView& b, const TensorView& y, bool transpose_a,
-            bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
-            const Strides<2>& batches, const Epilogue& epilogue = {}, bool repeat_row = false) {
+// False if cuBLASLt does not serve: it takes matrices that lie at one distance from each other.
+bool multiply_by_library(const KernelCall& call, const TensorView& a, const TensorView& b,
+                         const TensorView& y, bool transpose_a, bool transpose_b, std::int64_t m,
+                         std::int64_t n, std::int64_t k, std::int64_t batch,
+                         const Strides<2>& batches, const Epilogue& epilogue) {
+  if (batches.rank > 1 || k == 0) return false;
+  Product p{.type = a.type,
+            .result_type = y.type,
+            .rows = m,
+            .columns = n,
+            .depth = k,
+            .transpose_a = transpose_a,
+            .transpose_b = transpose_b,
+            .batch = batch,
+            .a_step = batches.strides[0][0],
+            .b_step = batches.strides[1][0],
+            .a = a.data,
+            .b = b.data,
+            .y = y.data};
+  // One b for all: the matrices of a are one with more rows.
+  if (batch > 1 && !transpose_a && p.b_step == 0 && p.a_step == m * k) {
+    p.rows *= batch;
+    p.batch = 1;
+  }
+  const bool alone = !epilogue.bias && !epilogue.addend && epilogue.activation == Activation::kNone;
+  return alone ? multiply_by_cublaslt(call, p) : multiply_with_epilogue(call, p, epilogue);
+}
+
+void matmul(const KernelCall& call, const TensorView& a, const TensorView& b, const TensorView& y,
+            bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+            std::int64_t batch, const Strides<2>& batches, const Epilogue& epilogue = {},
+            bool repeat_row = false) {
   if (y.count == 0) return;
+  if (!repeat_row && multiply_by_library(call, a, b, y, transpose_a, transpose_b, m, n, k, batch,
+                                         batches, epilogue))
+    return;
   Matrix a_by = transpose_a ? Matrix{1, m} : Matrix{k, 1};
   if (repeat_row) a_by = {0, 1};
   const Matrix b_by = transpose_b ? Matrix{1, k} : Matrix{n, 1};
@@ -85,7 +118,7 @@ void linalg_matmul(KernelCall& call) {
   const std::int64_t n = b.sizes[tb ? 0 : 1];
   if (b.sizes[tb ? 1 : 0] != k) refuse("Matrix size-incompatible");
   Strides<2> one;
-  matmul(a, b, call.allocate_output(0, {m, n}), ta, tb, m, n, k, 1, one);
+  matmul(call, a, b, call.allocate_output(0, {m, n}), ta, tb, m, n, k, 1, one);
 }
 
 void linalg_fused_matmul(KernelCall& call) {
@@ -99,7 +132,8 @@ void linalg_fused_matmul(KernelCall& call) {
   std::int64_t rows = m;
   const Epilogue epilogue = read_epilogue(call, 2, rows, n);
   Strides<2> one;
-  matmul(a, b, call.allocate_output(0, {rows, n}), ta, tb, rows, n, k, 1, one, epilogue, rows != m);
+  matmul(call, a, b, call.allocate_output(0, {rows, n}), ta, tb, rows, n, k, 1, one, epilogue,
+         rows != m);
 }
 
 void linalg_batch_matmul_v3(KernelCall& call) {
@@ -130,7 +164,7 @@ void linalg_batch_matmul(KernelCall& call) {
   }
   const std::int64_t batch = product(sizes);
   sizes.insert(sizes.end(), {m, n});
-  matmul(a, b, call.allocate_output(0, sizes), ta, tb, m, n, k, batch, batches);
+  matmul(call, a, b, call.allocate_output(0, sizes), ta, tb, m, n, k, batch, batches);
 }
 
 }  // namespace tandem::cuda
