@@ -19,7 +19,7 @@ class StringList : public std::vector<std::string> {
       : std::vector<std::string>(texts.begin(), texts.end()) {}
   StringList(std::vector<std::string> texts) noexcept
       : std::vector<std::string>(std::move(texts)) {}
-  /// Of other texts: `std::vector<const char*>`.
+  /// From a vector of other texts: `std::vector<const char*>`.
   template <std::convertible_to<String> T>
   StringList(const std::vector<T>& texts) {
     reserve(texts.size());

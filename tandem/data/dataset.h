@@ -37,7 +37,7 @@ namespace tandem::data {
 class Dataset;
 class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
 class Observer;
-// Of tandem/data/ragged_datasets.h.
+// Declared for users in tandem/data/ragged_datasets.h.
 TANDEM_EXPORT Dataset slices_of_ragged(RaggedTensor ragged);
 TANDEM_EXPORT Dataset slices_of_sparse(const sparse::SparseTensor& sparse);
 

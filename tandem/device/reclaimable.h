@@ -24,7 +24,7 @@ class TANDEM_EXPORT Reclaimables {
   void remove(Reclaimable& keeper);
   void reclaim();
 
-  /// Threads that found no room queue here: one at a time waits for it, and whoever asks for memory
+  /// Threads that found no room queue here: one at a time waits for it, and a thread that asks for memory
   /// meanwhile comes after it. Else others take what it waited for, again and again.
   std::mutex& room_queue() { return room_queue_; }
   /// How many are in that queue.

@@ -43,7 +43,7 @@ struct NormalOptions {
   std::optional<std::int64_t> seed = std::nullopt;
 };
 TANDEM_EXPORT Tensor normal(const IntList& shape, const NormalOptions& options = {});
-/// Of this mean and deviation, by position.
+/// With this mean and deviation, by position.
 inline Tensor normal(const IntList& shape, double mean, double stddev = 1,
                      DTypeLike dtype = float32) {
   return normal(shape, {.mean = mean, .stddev = stddev, .dtype = dtype});

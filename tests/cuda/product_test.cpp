@@ -153,7 +153,7 @@ TEST(ProductsByCublasLt, UseTensorFloat32OnlyWhereItIsEnabled) {
   EXPECT_EQ(used().products_in_tf32, 1);
 }
 
-// Of a slice, whose address has a smaller alignment.
+// A slice, whose address has a smaller alignment.
 TEST(ProductsByCublasLt, OfMatricesThatBeginAnywhere) {
   const Tensor all = values({3, 5, 7}, DType::kFloat, 1), b = values({7, 4}, DType::kFloat, 2);
   const auto second = [&] { return matmul(identity(all)[1], b); };

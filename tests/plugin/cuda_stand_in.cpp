@@ -296,7 +296,7 @@ struct CUevent_st {
   CUevent_st() { ++objects.events; }
   ~CUevent_st() { --objects.events; }
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
-  // When it was last come to, for events that were made to tell the time.
+  // When it was last come to, for events that were made to measure time.
   const std::shared_ptr<std::atomic<std::int64_t>> reached_at =
       std::make_shared<std::atomic<std::int64_t>>(0);
 };

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"

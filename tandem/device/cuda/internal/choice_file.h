@@ -8,7 +8,7 @@
 namespace tandem::cuda {
 
 /// What was measured on a kind of GPU and is kept for later processes: for each problem the way
-/// that was the fastest, as a text of whoever measured. A text file in the folder of the CPU's
+/// that was the fastest, as a text that its writer chooses. A text file in the folder of the CPU's
 /// choices (docs/kernel-choice.md), read once. A file that is damaged is ignored and replaced;
 /// files appear whole or not at all, and what other processes have kept meanwhile stays.
 /// Thread-safe.

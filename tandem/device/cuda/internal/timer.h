@@ -6,7 +6,7 @@
 
 namespace tandem::cuda {
 
-/// Tells how long the GPU takes for something, by two events of the driver's.
+/// Measures how long the GPU takes for something, by two events of the driver's.
 class Timer {
  public:
   /// Throws Failure.

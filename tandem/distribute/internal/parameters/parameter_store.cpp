@@ -124,9 +124,10 @@ void ParameterStore::pull(Bytes request, const ReplyDone& done) {
   {
     const MutexLock lock(mutex_);
     check_serves(message.state_id);
+    const std::map<std::string, Parameter>& parameters = state_.parameters;
     const auto find = [&](const std::string& name) -> const Parameter& {
-      const auto found = state_.parameters.find(name);
-      if (found != state_.parameters.end()) return found->second;
+      const auto found = parameters.find(name);
+      if (found != parameters.end()) return found->second;
       throw NotFoundError(
           cat("The parameter server ", options_.task, " has no variable '", name, "'."));
     };
@@ -230,8 +231,9 @@ bool ParameterStore::group_is_complete() const {
   const auto below = flush_below_.find(coordinator);
   if (below == flush_below_.end()) return false;
   const auto applied = state_.applied.find(coordinator);
+  const auto& waiting = waiting_;
   const auto is_here = [&](std::int64_t n) {
-    return applied->second.contains(n) || waiting_.contains({coordinator, n});
+    return applied->second.contains(n) || waiting.contains({coordinator, n});
   };
   const std::vector<std::int64_t>& unfinished = unfinished_.at(coordinator);
   if (!std::all_of(unfinished.begin(), unfinished.end(), is_here)) return false;

@@ -160,7 +160,7 @@ bool ProductDescription::check_algorithm(cublasLtMatmulHeuristicResult_t& kept) 
 void ProductDescription::multiply(const cublasLtMatmulHeuristicResult_t& algorithm,
                                   const ProductAddresses& at, CUstream stream) const {
   const CublasLt& lt = cublaslt();
-  // Of the type that sums have.
+  // Factors have the type of the sums.
   const bool wide = problem_.type == Type::kDouble;
   const double one = 1, zero = 0;
   const float narrow_one = 1, narrow_zero = 0;
