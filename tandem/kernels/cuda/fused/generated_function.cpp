@@ -40,7 +40,7 @@ Function make(Gpu& gpu, const std::string& source) {
   if (const auto code = cache->find(hash)) {
     const CUresult result = load(*code, function);
     if (result == CUDA_SUCCESS) return function;
-    // Code that the driver refuses is made anew.
+    // Code that the driver refuses is compiled again.
     if (result != CUDA_ERROR_INVALID_IMAGE && result != CUDA_ERROR_NO_BINARY_FOR_GPU) {
       gpu.check(result, "loading a generated kernel");
     }

@@ -1,7 +1,5 @@
 // Compiled code on disk: what was put is found, and what is damaged is not taken for it.
 
-#include "tandem/device/cuda/internal/code_cache.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +7,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tandem/device/cuda/internal/code_cache.h"
 
 namespace tandem::cuda {
 namespace {
