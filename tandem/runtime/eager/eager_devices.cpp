@@ -1,6 +1,7 @@
 #include "tandem/runtime/eager/eager_devices.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -72,6 +73,7 @@ class Launch {
  private:
   void gather_inputs() {
     const bool functions = calls_functions(op_.traits.kind);
+    arrays_.reserve(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const Tensor& t = inputs_[i];
       const Array& a = t.impl()->array;
@@ -98,7 +100,7 @@ class Launch {
     const Array& a = t.impl()->array;
     Device* const source = device_of(a);
     const Ref<PendingCall> late = pending_call_of(t);
-    if (late) needs_.push_back(late);
+    if (late) add_need(late);
     const AllocationScope holder(op_.name);
     if (is_object(a.dtype()) || is_ref(a.dtype()) || source == device_)
       return kernel_view(copy_to_device(a, *device_));
@@ -120,8 +122,15 @@ class Launch {
     if (late) stream.wait_for(source->stream(StreamKind::kCompute).record());
     stream.enqueue(std::move(copy));
     device_->stream(StreamKind::kCompute).wait_for(stream.record());
-    needs_.push_back(arrival);
+    add_need(arrival);
     return kernel_view(there);
+  }
+
+  void add_need(const Ref<PendingCall>& before) {
+    const auto same = [&](const Ref<PendingCall>& other) { return other.get() == before.get(); };
+    if (std::any_of(needs_.begin(), needs_.end(), same)) return;
+    if (needs_.empty()) needs_.reserve(inputs_.size());
+    needs_.push_back(before);
   }
 
   // What calls that have not run hold is free once they have.
@@ -132,8 +141,12 @@ class Launch {
 
   void fill_context() {
     results_.resize(plan_->output_dtypes.size());
-    for (const Array& a : arrays_) in_.push_back(&a);
-    for (Array& a : results_) out_.push_back(&a);
+    const std::size_t count = arrays_.size() + results_.size();
+    if (count > few_pointers_.size()) many_pointers_.resize(count);
+    Array** const pointers = many_pointers_.empty() ? few_pointers_.data() : many_pointers_.data();
+    for (std::size_t i = 0; i < arrays_.size(); ++i) pointers[i] = &arrays_[i];
+    Array** const outputs = pointers + arrays_.size();
+    for (std::size_t i = 0; i < results_.size(); ++i) outputs[i] = &results_[i];
     cancellation_ = thread_context().cancellation;
     if (cancellation_) {
       step_ = eager_step(thread_context());
@@ -142,11 +155,11 @@ class Launch {
     context_.op_ = &op_;
     context_.attrs_ = &plan_->attrs;
     context_.node_name_ = op_.name;
-    context_.inputs_ = in_.data();
-    context_.outputs_ = out_.data();
+    context_.inputs_ = pointers;
+    context_.outputs_ = outputs;
     context_.output_dtypes_ = plan_->output_dtypes.data();
-    context_.num_inputs_ = static_cast<int>(in_.size());
-    context_.set_num_outputs(static_cast<int>(out_.size()));
+    context_.num_inputs_ = static_cast<int>(arrays_.size());
+    context_.set_num_outputs(static_cast<int>(results_.size()));
     context_.services_ = &runtime_.services(*device_);
     context_.host_outputs_ = plan_->host_alone ? ~std::uint32_t{0} : op_.traits.host_outputs;
     if (op_.traits.keeps_state) {
@@ -229,9 +242,7 @@ class Launch {
     return l.outputs(nullptr);
   }
 
-  void hand_needs_to_call() {
-    for (const Ref<PendingCall>& before : needs_) call_->needs(before);
-  }
+  void hand_needs_to_call() { call_->needs(std::move(needs_)); }
 
   static std::shared_ptr<const DeviceCallPlan> plan_of(Runtime& runtime, const OpDef& op,
                                                        std::span<const Tensor> inputs,
@@ -266,9 +277,7 @@ class Launch {
 
   // On a thread of the device.
   void run_on_stream() {
-    for (const Ref<PendingCall>& before : needs_) {
-      if (const std::exception_ptr error = before->error()) fail(error);
-    }
+    if (const std::exception_ptr error = call_->error()) fail(error);  // of what it needs
     const PendingCalls::Use use(*calls_);
     const ThreadContextScope scope(thread_);
     try {
@@ -332,10 +341,10 @@ class Launch {
 
   std::vector<Array> arrays_;  // as the kernel sees them
   std::vector<Array> results_;
-  std::vector<Array> promised_;  // given to the caller before the kernel ran
-  bool failed_ = false;          // on the stream, with an error that says where
-  std::vector<const Array*> in_;
-  std::vector<Array*> out_;
+  std::vector<Array> promised_;         // given to the caller before the kernel ran
+  bool failed_ = false;                 // on the stream, with an error that says where
+  std::array<Array*, 8> few_pointers_;  // to inputs, then results, where they are no more
+  std::vector<Array*> many_pointers_;
   ThreadContext thread_;
   std::shared_ptr<NodeState> state_;
   KernelContext context_;

@@ -26,13 +26,8 @@ class PendingCall final : public Event {
 
   /// Why the call failed as far as is known already; null: it did not.
   std::exception_ptr error() const;
-  /// The call fails unless this one, which it began after, succeeds. Before it is handed over.
-  void needs(Ref<PendingCall> before) {
-    for (const auto& known : needs_) {
-      if (known.get() == before.get()) return;
-    }
-    needs_.push_back(std::move(before));
-  }
+  /// The call fails unless these, which it began after, succeed. Before it is handed over.
+  void needs(std::vector<Ref<PendingCall>> before) { needs_ = std::move(before); }
   /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
   void fail(std::exception_ptr error);
   void finish(std::exception_ptr error);

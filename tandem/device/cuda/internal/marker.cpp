@@ -38,7 +38,7 @@ std::shared_ptr<Marker> MarkerPool::record(CUstream stream) {
     driver().p_cuEventDestroy(event);
     return nullptr;
   }
-  return {new Marker(event), [pool = shared_from_this()](Marker* marker) {
+  return {new Marker(event, stream), [pool = shared_from_this()](Marker* marker) {
             std::lock_guard lock(pool->mutex_);
             pool->unused_.push_back(marker->event());
             delete marker;

@@ -13,14 +13,17 @@ namespace tandem::cuda {
 /// all that wait for that point. Thread-safe.
 class Marker {
  public:
-  explicit Marker(CUevent event) : event_(event) {}
+  Marker(CUevent event, CUstream stream) : event_(event), stream_(stream) {}
   CUevent event() const { return event_; }
+  /// The stream that it is a point of.
+  CUstream stream() const { return stream_; }
   bool over() const { return over_.load(std::memory_order_acquire); }
   /// Blocks until the GPU has come to it. False if that cannot be known.
   bool wait();
 
  private:
   const CUevent event_;
+  const CUstream stream_;
   std::atomic<bool> over_{false};
 };
 

@@ -316,7 +316,8 @@ StreamState::Issued StreamState::launch(Entry& entry) {
       return issued;
     case Kind::kWait: {
       const std::shared_ptr<Marker> marker = entry.event->issued();
-      if (!marker || !gpu_.lost().empty()) return issued;
+      // What follows in the stream that the marker is of comes behind it anyway.
+      if (!marker || marker->stream() == stream_ || !gpu_.lost().empty()) return issued;
       unmarked_ = true;
       if (driver().p_cuStreamWaitEvent(stream_, marker->event(), CU_EVENT_WAIT_DEFAULT) !=
               CUDA_SUCCESS &&
