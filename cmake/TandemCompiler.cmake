@@ -65,6 +65,10 @@ if(TANDEM_SANITIZE)
 else()
   set(TANDEM_SANITIZE_FLAGS "")
 endif()
+if(TANDEM_BUILD_FUZZERS)
+  # The fuzzer looks for inputs that reach new code, which has to be the library's.
+  list(APPEND TANDEM_SANITIZE_FLAGS -fsanitize=fuzzer-no-link)
+endif()
 
 # tandem_options(TARGET): language level, warnings, sanitizers, and the include root.
 function(tandem_options target)
