@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include "tests/cuda/cublaslt_stand_in.h"
 #include "tests/cuda/cudnn_stand_in.h"
+#include "tests/unit/folder.h"
 
 namespace tandem {
 namespace {
@@ -22,6 +24,17 @@ using ::testing::FloatNear;
 using ::testing::Pointwise;
 using Ints = std::vector<std::int64_t>;
 using Strings = std::vector<std::string>;
+
+// What earlier processes have measured and kept is not there, so that every engine is tried once.
+class FreshCache final : public testing::Environment {
+ public:
+  void SetUp() override { setenv("TANDEM_CACHE_DIR", folder_.file("cache").c_str(), 1); }
+
+ private:
+  Folder folder_;
+};
+const testing::Environment* const kFreshCache =
+    testing::AddGlobalTestEnvironment(std::make_unique<FreshCache>().release());  // GoogleTest's
 
 template <class Control>
 const Control& control_of(const char* path, const char* function) {
