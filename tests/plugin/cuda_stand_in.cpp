@@ -7,7 +7,6 @@
 #include "tests/plugin/cuda_stand_in.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,16 +29,12 @@
 #include "tandem/device/cuda/internal/driver_api.h"
 #include "tandem/device/cuda/internal/host_function.h"
 
+#include "tests/plugin/cuda_stand_in_memory.h"
 #include "tests/plugin/host_module.h"
 
-namespace {
+using namespace stand_in;
 
-// Bytes of a GPU: 32 MiB, or what CUDA_STAND_IN_MIB says.
-const std::size_t kMemory = [] {
-  const char* mib = std::getenv("CUDA_STAND_IN_MIB");
-  return (mib ? std::strtoul(mib, nullptr, 10) : std::size_t{32}) << 20;
-}();
-constexpr int kCount = 6;
+namespace {
 
 // What CUDA_VISIBLE_DEVICES leaves of them, in its order. As with a driver, the first entry that is
 // no GPU ends the list.
@@ -110,8 +105,10 @@ Failures& failures() {
   return *all;
 }
 
-// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with. The calls that
-// destroy an object do so in any case: what they return may be the error of earlier work.
+}  // namespace
+
+namespace stand_in {
+
 CUresult enter(const char* name) {
   counts.called(name);
   Failures& f = failures();
@@ -125,44 +122,29 @@ CUresult enter(const char* name) {
   }
   return static_cast<CUresult>(f.result.load());
 }
-#define ENTER() \
-  if (const CUresult failed = enter(__func__); failed != CUDA_SUCCESS) return failed
+
+std::size_t gpu_bytes() {
+  static const std::size_t bytes = [] {
+    const char* mib = std::getenv("CUDA_STAND_IN_MIB");
+    return (mib ? std::strtoul(mib, nullptr, 10) : std::size_t{32}) << 20;
+  }();
+  return bytes;
+}
+
+Memory& memory(std::size_t gpu) {
+  static auto* all = new std::vector<Memory>(kCount);
+  return (*all)[gpu];
+}
+
+}  // namespace stand_in
+
+namespace {
 
 // Objects of the driver's that exist.
 struct Objects {
   std::atomic<long long> streams{0}, events{0}, graphs{0}, host_blocks{0};
 };
 Objects objects;
-
-struct Memory {
-  std::mutex mutex;
-  std::map<CUdeviceptr, std::size_t> blocks;
-  std::size_t used = 0;
-};
-
-// Memory by handle, and what of reserved ranges it is put into. As with a driver it stays while its
-// handle or a mapping does.
-struct Mapped {
-  std::size_t bytes = 0, gpu = 0;
-  bool accessible = false;
-};
-struct Ranges {
-  std::mutex mutex;
-  std::map<CUdeviceptr, std::size_t> reserved;
-  std::map<CUmemGenericAllocationHandle, Mapped> created;
-  std::map<CUdeviceptr, Mapped> mapped;
-  CUmemGenericAllocationHandle next = 1;
-};
-Ranges& ranges() {
-  static auto* all = new Ranges;
-  return *all;
-}
-constexpr std::size_t kGranularity = std::size_t{2} << 20;
-
-Memory& memory(std::size_t gpu) {
-  static auto* all = new std::vector<Memory>(kCount);
-  return (*all)[gpu];
-}
 
 // Contexts are numbers from 1, as pointers.
 std::size_t gpu_of(CUcontext context) { return reinterpret_cast<std::size_t>(context) - 1; }
@@ -172,24 +154,8 @@ std::vector<CUcontext>& contexts() {
   return stack;
 }
 
-// Whether mappings that may be used hold all of these bytes, one behind the other.
-bool is_mapped(CUdeviceptr address, std::size_t bytes) {
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  auto part = r.mapped.upper_bound(address);
-  if (part == r.mapped.begin()) return false;
-  --part;
-  const CUdeviceptr end = address + bytes;
-  CUdeviceptr covered = address;
-  for (; part != r.mapped.end() && part->first <= covered && part->second.accessible; ++part) {
-    covered = std::max<CUdeviceptr>(covered, part->first + part->second.bytes);
-    if (covered >= end && covered > address) return true;
-  }
-  return false;
-}
-
 bool known(CUdeviceptr address, std::size_t bytes) {
-  if (is_mapped(address, bytes)) return true;
+  if (stand_in::is_mapped(address, bytes)) return true;
   for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
     Memory& m = memory(gpu);
     std::lock_guard lock(m.mutex);
@@ -316,8 +282,6 @@ CUresult copy(CUstream stream, void* to, const void* from, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
-
 // A launch with copies of its parameters.
 class Launch {
  public:
@@ -393,8 +357,6 @@ CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, st
 
 extern "C" {
 
-#define STAND_IN __attribute__((visibility("default"))) CUresult
-
 STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
 STAND_IN cuGetErrorName(CUresult result, const char** text) {
   *text = result == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
@@ -425,7 +387,7 @@ STAND_IN cuDeviceGetName(char* name, int size, CUdevice) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
-  *bytes = kMemory;
+  *bytes = gpu_bytes();
   return CUDA_SUCCESS;
 }
 STAND_IN cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
@@ -472,7 +434,7 @@ STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (bytes > kMemory - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > gpu_bytes() - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   m.blocks[*address] = bytes;
   m.used += bytes;
@@ -493,110 +455,6 @@ STAND_IN cuMemFree(CUdeviceptr address) {
 STAND_IN cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned) {
   ++counts.managed_blocks;
   return cuMemAlloc(address, bytes);
-}
-STAND_IN cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
-                                       CUmemAllocationGranularity_flags) {
-  *bytes = kGranularity;
-  return CUDA_SUCCESS;
-}
-STAND_IN cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
-                             unsigned long long) {
-  ENTER();
-  if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
-  void* const range =
-      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = reinterpret_cast<CUdeviceptr>(range);
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  r.reserved[*address] = bytes;
-  return CUDA_SUCCESS;
-}
-STAND_IN cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  const auto found = r.reserved.find(address);
-  if (found == r.reserved.end() || found->second != bytes) return CUDA_ERROR_INVALID_VALUE;
-  const auto inside = r.mapped.lower_bound(address);
-  if (inside != r.mapped.end() && inside->first < address + bytes) return CUDA_ERROR_INVALID_VALUE;
-  munmap(host(address), bytes);
-  r.reserved.erase(found);
-  return enter(__func__);
-}
-STAND_IN cuMemCreate(CUmemGenericAllocationHandle* made, std::size_t bytes,
-                     const CUmemAllocationProp* of, unsigned long long) {
-  ENTER();
-  if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto gpu = static_cast<std::size_t>(of->location.id);
-  {
-    Memory& m = memory(gpu);
-    std::lock_guard lock(m.mutex);
-    if (bytes > kMemory - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
-    m.used += bytes;
-  }
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  *made = r.next++;
-  r.created[*made] = {bytes, gpu};
-  return CUDA_SUCCESS;
-}
-STAND_IN cuMemRelease(CUmemGenericAllocationHandle released) {
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  const auto found = r.created.find(released);
-  if (found == r.created.end()) return CUDA_ERROR_INVALID_VALUE;
-  // Without a mapping it is gone; with one it goes with that.
-  if (!found->second.accessible) {
-    Memory& m = memory(found->second.gpu);
-    std::lock_guard memory_lock(m.mutex);
-    m.used -= found->second.bytes;
-  }
-  r.created.erase(found);
-  return enter(__func__);
-}
-STAND_IN cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t,
-                  CUmemGenericAllocationHandle from, unsigned long long) {
-  ENTER();
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  const auto found = r.created.find(from);
-  auto range = r.reserved.upper_bound(address);
-  if (found == r.created.end() || found->second.bytes != bytes || range == r.reserved.begin())
-    return CUDA_ERROR_INVALID_VALUE;
-  --range;
-  if (address + bytes > range->first + range->second || r.mapped.contains(address))
-    return CUDA_ERROR_INVALID_VALUE;
-  found->second.accessible = true;  // here: it has a mapping
-  r.mapped[address] = {bytes, found->second.gpu};
-  return CUDA_SUCCESS;
-}
-STAND_IN cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc*,
-                        std::size_t count) {
-  ENTER();
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  const auto found = r.mapped.find(address);
-  if (found == r.mapped.end() || found->second.bytes != bytes || count == 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  mprotect(host(address), bytes, PROT_READ | PROT_WRITE);
-  found->second.accessible = true;
-  return CUDA_SUCCESS;
-}
-// Memory that is gone faults, as on a GPU.
-STAND_IN cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
-  Ranges& r = ranges();
-  std::lock_guard lock(r.mutex);
-  const auto found = r.mapped.find(address);
-  if (found == r.mapped.end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
-  mmap(host(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-       0);
-  {
-    Memory& m = memory(found->second.gpu);
-    std::lock_guard memory_lock(m.mutex);
-    m.used -= bytes;
-  }
-  r.mapped.erase(found);
-  return enter(__func__);
 }
 STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   ENTER();
@@ -857,9 +715,7 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
             use.events = objects.events;
             use.graphs = objects.graphs;
             use.host_blocks = objects.host_blocks;
-            Ranges& r = ranges();
-            std::lock_guard lock(r.mutex);
-            use.reserved_ranges = static_cast<long long>(r.reserved.size());
+            use.reserved_ranges = stand_in::reserved_ranges();
             use.managed_blocks = counts.managed_blocks;
             return use;
           },

@@ -218,7 +218,8 @@ void reduce(KernelContext& c, KernelDone done) {
 
 void unchanged(KernelContext& c) { set(c, dataset(c)); }
 
-void nothing(KernelContext& c) {
+// A handle of no resource, for ops that take one but need none here.
+void dummy_handle(KernelContext& c) {
   auto info = std::make_shared<ResourceInfo>();
   info->device = c.device().name();
   info->name = info->type = c.op().name;
@@ -260,8 +261,8 @@ const KernelRegistration kOptions{{.op = "OptionsDataset", .run = unchanged}};
 const KernelRegistration kModel{{.op = "ModelDataset", .run = unchanged}};
 const KernelRegistration kFinalize{{.op = "FinalizeDataset", .run = unchanged}};
 const KernelRegistration kRewrite{{.op = "RewriteDataset", .run = unchanged}};
-const KernelRegistration kNoSeeds{{.op = "DummySeedGenerator", .run = nothing}};
-const KernelRegistration kNoCache{{.op = "DummyMemoryCache", .run = nothing}};
+const KernelRegistration kNoSeeds{{.op = "DummySeedGenerator", .run = dummy_handle}};
+const KernelRegistration kNoCache{{.op = "DummyMemoryCache", .run = dummy_handle}};
 const KernelRegistration kCardinality{{.op = "DatasetCardinality", .run = cardinality}};
 
 }  // namespace

@@ -12,15 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "tandem/core/internal/cache_folder.h"
+
 namespace tandem::cuda {
 namespace {
 
 constexpr const char* kFormat = "tandem cuda choices 1";
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::string hash_of(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
@@ -32,14 +29,7 @@ std::string hash_of(const std::string& text) {
 
 }  // namespace
 
-std::string cache_folder() {
-  if (std::string own = environment("TANDEM_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/tandem";
-  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/tandem";
-  return "";
-}
-
-bool may_measure() { return environment("TANDEM_TUNING") != "0"; }
+bool may_measure() { return internal::environment_text("TANDEM_TUNING") != "0"; }
 
 ChoiceFile::ChoiceFile(const std::string& folder, std::string machine)
     : folder_(folder),

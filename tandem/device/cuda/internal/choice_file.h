@@ -38,9 +38,6 @@ class ChoiceFile {
   Choices choices_;      // guarded by mutex_
 };
 
-/// TANDEM_CACHE_DIR, else XDG_CACHE_HOME/tandem, else HOME/.cache/tandem; empty if none of them is
-/// set.
-std::string cache_folder();
 /// False where TANDEM_TUNING is 0.
 bool may_measure();
 

@@ -4,10 +4,11 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include "tandem/core/internal/cache_folder.h"
 
 namespace tandem::cuda {
 namespace {
@@ -32,11 +33,6 @@ std::string_view text_of(const std::vector<std::byte>& code) {
   return {reinterpret_cast<const char*>(code.data()), code.size()};
 }
 
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
-
 }  // namespace
 
 TextHash TextHash::of(std::string_view text) {
@@ -51,14 +47,7 @@ std::string TextHash::digits() const {
 }
 
 CodeCache CodeCache::standard() {
-  std::string folder = environment("TANDEM_CACHE_DIR");
-  if (folder.empty()) {
-    if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty()) {
-      folder = xdg + "/tandem";
-    } else if (const std::string home = environment("HOME"); !home.empty()) {
-      folder = home + "/.cache/tandem";
-    }
-  }
+  const std::string folder = internal::cache_folder();
   return CodeCache(folder.empty() ? folder : folder + "/cuda-kernels");
 }
 

@@ -26,8 +26,7 @@ class CodeCache {
  public:
   /// An empty folder keeps nothing.
   explicit CodeCache(std::string folder) : folder_(std::move(folder)) {}
-  /// The folder `cuda-kernels` in TANDEM_CACHE_DIR, else in XDG_CACHE_HOME/tandem, else in
-  /// HOME/.cache/tandem.
+  /// The folder `cuda-kernels` in the one of internal::cache_folder().
   static CodeCache standard();
 
   std::optional<std::vector<std::byte>> find(const TextHash& source) const;

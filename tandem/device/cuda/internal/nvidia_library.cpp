@@ -5,20 +5,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <utility>
+
+#include "tandem/core/internal/cache_folder.h"
 
 namespace tandem::cuda {
 namespace {
 
 namespace files = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -90,16 +86,17 @@ std::string in_lower_case(std::string text) {
 
 std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
-  add_toolkit(folders, environment("CUDA_HOME"));
-  add_toolkit(folders, environment("CUDA_PATH"));
+  add_toolkit(folders, internal::environment_text("CUDA_HOME"));
+  add_toolkit(folders, internal::environment_text("CUDA_PATH"));
   folders.emplace_back();
   add_toolkit(folders, "/usr/local/cuda");
-  add_pythons(folders, environment("VIRTUAL_ENV"));
-  const std::string conda = environment("CONDA_PREFIX");
+  add_pythons(folders, internal::environment_text("VIRTUAL_ENV"));
+  const std::string conda = internal::environment_text("CONDA_PREFIX");
   if (!conda.empty()) folders.push_back(conda + "/lib");
   add_pythons(folders, conda);
-  for (const std::string& path : split(environment("PYTHONPATH"), ':')) add_packages(folders, path);
-  if (const std::string home = environment("HOME"); !home.empty())
+  for (const std::string& path : split(internal::environment_text("PYTHONPATH"), ':'))
+    add_packages(folders, path);
+  if (const std::string home = internal::environment_text("HOME"); !home.empty())
     add_pythons(folders, home + "/.local");
   add_pythons(folders, "/usr/local");
   add_pythons(folders, "/usr");
@@ -107,7 +104,7 @@ std::vector<std::string> library_folders() {
 }
 
 bool is_library_allowed(const std::string& name) {
-  const std::string text = environment("TANDEM_CUDA_LIBRARIES");
+  const std::string text = internal::environment_text("TANDEM_CUDA_LIBRARIES");
   if (text.empty()) return true;
   const std::vector<std::string> allowed = split(in_lower_case(text), ',');
   return std::find(allowed.begin(), allowed.end(), in_lower_case(name)) != allowed.end();

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 
 #include "tandem/core/error.h"
@@ -40,11 +39,6 @@ std::string seconds_text(double seconds) {
   char text[40];
   std::snprintf(text, sizeof text, "%.4g", seconds);
   return text;
-}
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
 }
 
 // What /proc/cpuinfo says of the first processor.
@@ -110,13 +104,6 @@ MeasuredChoices read_choices(std::string_view text, std::string_view machine) {
     choices[{problem, threads}] = std::move(choice);
   }
   throw InvalidArgumentError("its end is missing");
-}
-
-std::string cache_folder() {
-  if (std::string own = environment("TANDEM_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/tandem";
-  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/tandem";
-  return "";
 }
 
 const std::string& machine_name() {

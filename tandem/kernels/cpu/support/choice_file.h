@@ -25,10 +25,6 @@ std::string write_choices(const MeasuredChoices& choices, std::string_view machi
 /// another version is wrong too.
 MeasuredChoices read_choices(std::string_view text, std::string_view machine);
 
-/// The folder of choices: TANDEM_CACHE_DIR, else XDG_CACHE_HOME/tandem, else HOME/.cache/tandem;
-/// empty if none of them is set.
-std::string cache_folder();
-
 /// Processor, instruction set in use, and versions of Tandem and of the libraries that multiply: a
 /// choice holds where all of them are the same.
 const std::string& machine_name();

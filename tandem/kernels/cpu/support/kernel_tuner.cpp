@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/cache_folder.h"
 #include "tandem/core/log.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/kernels/cpu/support/thresholds.h"
@@ -78,7 +79,7 @@ KernelTuner& KernelTuner::process() {
     const char* const tuning = std::getenv("TANDEM_TUNING");
     options.enabled = !tuning || std::string_view(tuning) != "0";
     if (options.enabled) {
-      options.folder = cache_folder();
+      options.folder = internal::cache_folder();
       options.machine = machine_name();
     }
     return new KernelTuner(std::move(options));

@@ -1,10 +1,8 @@
 #include "tandem/kernels/cuda/cublaslt/product.h"
 
 #include <limits>
-#include <map>
-#include <mutex>
 
-#include "tandem/core/never_destroyed.h"
+#include "tandem/device/cuda/internal/per_gpu.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/kernels/cuda/cublaslt/product_planner.h"
 
@@ -40,18 +38,6 @@ ProductProblem problem_of(const KernelCall& call, const Product& p) {
           .alignment = alignment_of(p)};
 }
 
-ProductPlanner& planner_of(Gpu& gpu) {
-  struct Planners {
-    std::mutex mutex;
-    std::map<Gpu*, std::unique_ptr<ProductPlanner>> of_gpu;
-  };
-  static NeverDestroyed<Planners> all;
-  std::lock_guard lock(all->mutex);
-  std::unique_ptr<ProductPlanner>& planner = all->of_gpu[&gpu];
-  if (!planner) planner = std::make_unique<ProductPlanner>(gpu);
-  return *planner;
-}
-
 }  // namespace
 
 bool is_epilogue_of_cublaslt(Activation activation) {
@@ -66,7 +52,7 @@ bool multiply_by_cublaslt(const KernelCall& call, const Product& p) {
   StreamState& stream = StreamState::current();
   ProductAddresses at{.a = p.a, .b = p.b, .c = p.addend ? p.addend : p.y, .d = p.y, .bias = p.bias};
   const std::shared_ptr<const ProductPlan> plan =
-      planner_of(stream.gpu()).plan(call, problem_of(call, p), at);
+      of_gpu<ProductPlanner>(stream.gpu()).plan(call, problem_of(call, p), at);
   if (!plan) return false;
   if (plan->workspace_bytes() != 0) at.workspace = call.scratch(plan->workspace_bytes());
   Command command;

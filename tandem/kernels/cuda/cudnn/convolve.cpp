@@ -1,10 +1,8 @@
 #include "tandem/kernels/cuda/cudnn/convolve.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
-#include "tandem/core/never_destroyed.h"
+#include "tandem/device/cuda/internal/per_gpu.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/kernels/cuda/cudnn/convolution_planner.h"
 
@@ -50,18 +48,6 @@ ConvolutionProblem problem_of(const KernelCall& call, const CudnnConvolution& jo
           .alignment = alignment_of(job)};
 }
 
-ConvolutionPlanner& planner_of(Gpu& gpu) {
-  struct Planners {
-    std::mutex mutex;
-    std::map<Gpu*, std::unique_ptr<ConvolutionPlanner>> of_gpu;
-  };
-  static NeverDestroyed<Planners> planners;
-  std::lock_guard lock(planners->mutex);
-  std::unique_ptr<ConvolutionPlanner>& planner = planners->of_gpu[&gpu];
-  if (!planner) planner = std::make_unique<ConvolutionPlanner>(gpu);
-  return *planner;
-}
-
 // What cuDNN's own operations compute as ours do.
 bool is_operation_of_cudnn(Activation activation) {
   return activation == Activation::kNone || activation == Activation::kRelu ||
@@ -79,7 +65,7 @@ bool convolve_by_cudnn(const KernelCall& call, const CudnnConvolution& job,
   ConvolutionAddresses at{
       .x = job.x, .filter = job.filter, .y = job.y, .bias = job.bias, .addend = job.addend};
   const std::shared_ptr<const ConvolutionPlan> plan =
-      planner_of(stream.gpu()).plan(call, problem_of(call, job), at);
+      of_gpu<ConvolutionPlanner>(stream.gpu()).plan(call, problem_of(call, job), at);
   if (!plan) return false;
   prepare();
   if (plan->workspace_bytes() != 0) at.workspace = call.scratch(plan->workspace_bytes());

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "tandem/core/internal/cache_folder.h"
 #include "tandem/core/version.h"
 #include "tandem/device/cuda/internal/stream.h"
 
@@ -26,7 +27,7 @@ double seconds_of(const std::function<void(CUstream)>& issue) {
 
 Tuner::Tuner(const Gpu& gpu, const std::string& library)
     : enabled_(may_measure()),
-      choices_(enabled_ ? cache_folder() : std::string(),
+      choices_(enabled_ ? internal::cache_folder() : std::string(),
                gpu.model() + "; " + library + "; tandem " + TANDEM_VERSION_STRING) {}
 
 std::optional<std::string> Tuner::known(const std::string& problem) {

@@ -118,6 +118,20 @@ struct Served {
   HandlingTime& streams;
 };
 
+// An event of gRPC's that a member function of its call handles.
+template <class Call>
+class CallEvent final : public GrpcEvent {
+ public:
+  using Then = void (Call::*)(bool ok);
+  CallEvent(HandlingTime& time, Call& call, Then then)
+      : GrpcEvent(time), call_(call), then_(then) {}
+  void complete(bool ok) override { (call_.*then_)(ok); }
+
+ private:
+  Call& call_;
+  const Then then_;
+};
+
 // One call of a unary method, from waiting for it until it is over.
 class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
  public:
@@ -138,13 +152,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
         done_(served.bookkeeping, *this, &UnaryCall::on_done) {}
 
  private:
-  struct Event final : GrpcEvent {
-    using Then = void (UnaryCall::*)(bool ok);
-    Event(HandlingTime& time, UnaryCall& of, Then what) : GrpcEvent(time), call(of), then(what) {}
-    void complete(bool ok) override { (call.*then)(ok); }
-    UnaryCall& call;
-    const Then then;
-  };
+  using Event = CallEvent<UnaryCall>;
 
   void on_arrived(bool ok) {
     if (!ok) {  // the server ends
@@ -219,13 +227,7 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
   }
 
  private:
-  struct Event final : GrpcEvent {
-    using Then = void (ServerCall::*)(bool ok);
-    Event(HandlingTime& time, ServerCall& of, Then what) : GrpcEvent(time), call(of), then(what) {}
-    void complete(bool ok) override { (call.*then)(ok); }
-    ServerCall& call;
-    const Then then;
-  };
+  using Event = CallEvent<ServerCall>;
 
   void on_arrived(bool ok) {
     if (!ok) {  // the server ends
