@@ -456,7 +456,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
   }
   if (!block && !state_->beyond_limit(bytes) && state_->source().ask_others())
     block = state_->take(bytes);
-  if (!block) throw ResourceExhaustedError(report(bytes));
+  if (!block) throw NoRoomError(report(bytes));
   try {
     return make_ref<BlockBuffer<State>>(state_, block, bytes);
   } catch (...) {

@@ -7,10 +7,18 @@
 #include <string_view>
 
 #include "tandem/core/buffer.h"
+#include "tandem/core/error.h"
 #include "tandem/core/export.h"
 #include "tandem/device/device.h"
 
 namespace tandem {
+
+/// What a BlockAllocator throws where there is no room now: later there may be, as against an
+/// allocation that fails for another reason.
+class TANDEM_EXPORT NoRoomError : public ResourceExhaustedError {
+ public:
+  using ResourceExhaustedError::ResourceExhaustedError;
+};
 
 /// Addresses that a BlockAllocator may cut into blocks: `bytes` that count, and behind them
 /// `padding` bytes that don't. Padding is spread as gaps behind the blocks, where a source may lay

@@ -38,9 +38,9 @@ class TANDEM_EXPORT Lion : public Optimizer {
   explicit Lion(const LionOptions& options = {});
   /// With this learning rate: Lion(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Lion(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit Lion(const R& rate,
                                                                  const LionOptions& options = {})
-      : Lion(internal::with_learning_rate(options, learning_rate)) {}
+      : Lion(internal::with_learning_rate(options, rate)) {}
 };
 
 struct FtrlOptions {
@@ -69,9 +69,9 @@ class TANDEM_EXPORT Ftrl : public Optimizer {
   explicit Ftrl(const FtrlOptions& options = {});
   /// With this learning rate: Ftrl(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Ftrl(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit Ftrl(const R& rate,
                                                                  const FtrlOptions& options = {})
-      : Ftrl(internal::with_learning_rate(options, learning_rate)) {}
+      : Ftrl(internal::with_learning_rate(options, rate)) {}
 };
 
 struct LambOptions {
@@ -96,9 +96,9 @@ class TANDEM_EXPORT Lamb : public Optimizer {
   explicit Lamb(const LambOptions& options = {});
   /// With this learning rate: Lamb(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Lamb(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit Lamb(const R& rate,
                                                                  const LambOptions& options = {})
-      : Lamb(internal::with_learning_rate(options, learning_rate)) {}
+      : Lamb(internal::with_learning_rate(options, rate)) {}
 };
 
 struct AdafactorOptions {
@@ -127,8 +127,8 @@ class TANDEM_EXPORT Adafactor : public Optimizer {
   /// With this learning rate: Adafactor(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Adafactor(
-      const R& learning_rate, const AdafactorOptions& options = {})
-      : Adafactor(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const AdafactorOptions& options = {})
+      : Adafactor(internal::with_learning_rate(options, rate)) {}
 };
 
 struct MuonOptions {
@@ -163,9 +163,9 @@ class TANDEM_EXPORT Muon : public Optimizer {
   explicit Muon(const MuonOptions& options = {});
   /// With this learning rate: Muon(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Muon(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit Muon(const R& rate,
                                                                  const MuonOptions& options = {})
-      : Muon(internal::with_learning_rate(options, learning_rate)) {}
+      : Muon(internal::with_learning_rate(options, rate)) {}
 };
 
 }  // namespace tandem::keras::optimizers

@@ -66,8 +66,8 @@ class TANDEM_EXPORT ScheduleFreeAdamW : public Optimizer {
   /// With this learning rate: ScheduleFreeAdamW(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit ScheduleFreeAdamW(
-      const R& learning_rate, const ScheduleFreeAdamWOptions& options = {})
-      : ScheduleFreeAdamW(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const ScheduleFreeAdamWOptions& options = {})
+      : ScheduleFreeAdamW(internal::with_learning_rate(options, rate)) {}
 };
 
 }  // namespace tandem::keras::optimizers

@@ -36,15 +36,14 @@ class TANDEM_EXPORT SGD : public Optimizer {
   explicit SGD(const SGDOptions& options = {});
   /// With this learning rate: SGD(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit SGD(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit SGD(const R& rate,
                                                                 const SGDOptions& options = {})
-      : SGD(internal::with_learning_rate(options, learning_rate)) {}
+      : SGD(internal::with_learning_rate(options, rate)) {}
   /// … and Keras' next arguments.
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>)
-      SGD(const R& learning_rate, double momentum, bool nesterov = false)
-      : SGD(SGDOptions{
-            .learning_rate = learning_rate, .momentum = momentum, .nesterov = nesterov}) {}
+      SGD(const R& rate, double momentum, bool nesterov = false)
+      : SGD(SGDOptions{.learning_rate = rate, .momentum = momentum, .nesterov = nesterov}) {}
 };
 
 struct AdamOptions {
@@ -70,17 +69,15 @@ class TANDEM_EXPORT Adam : public Optimizer {
   explicit Adam(const AdamOptions& options = {});
   /// With this learning rate: Adam(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit Adam(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adam(const R& rate,
                                                                  const AdamOptions& options = {})
-      : Adam(internal::with_learning_rate(options, learning_rate)) {}
+      : Adam(internal::with_learning_rate(options, rate)) {}
   /// … and Keras' next arguments.
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>)
-      Adam(const R& learning_rate, double beta_1, double beta_2 = 0.999, double epsilon = 1e-7)
-      : Adam(AdamOptions{.learning_rate = learning_rate,
-                         .beta_1 = beta_1,
-                         .beta_2 = beta_2,
-                         .epsilon = epsilon}) {}
+      Adam(const R& rate, double beta_1, double beta_2 = 0.999, double epsilon = 1e-7)
+      : Adam(AdamOptions{
+            .learning_rate = rate, .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon}) {}
 };
 
 struct AdamWOptions {
@@ -106,14 +103,13 @@ class TANDEM_EXPORT AdamW : public Optimizer {
   explicit AdamW(const AdamWOptions& options = {});
   /// With this learning rate: AdamW(1e-3, {…}).
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>) explicit AdamW(const R& learning_rate,
+  requires(std::is_convertible_v<R, LearningRate>) explicit AdamW(const R& rate,
                                                                   const AdamWOptions& options = {})
-      : AdamW(internal::with_learning_rate(options, learning_rate)) {}
+      : AdamW(internal::with_learning_rate(options, rate)) {}
   /// … and Keras' next arguments.
   template <class R>
-  requires(std::is_convertible_v<R, LearningRate>)
-      AdamW(const R& learning_rate, double weight_decay)
-      : AdamW(AdamWOptions{.learning_rate = learning_rate, .weight_decay = weight_decay}) {}
+  requires(std::is_convertible_v<R, LearningRate>) AdamW(const R& rate, double weight_decay)
+      : AdamW(AdamWOptions{.learning_rate = rate, .weight_decay = weight_decay}) {}
 };
 
 struct RMSpropOptions {
@@ -139,13 +135,13 @@ class TANDEM_EXPORT RMSprop : public Optimizer {
   /// With this learning rate: RMSprop(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit RMSprop(
-      const R& learning_rate, const RMSpropOptions& options = {})
-      : RMSprop(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const RMSpropOptions& options = {})
+      : RMSprop(internal::with_learning_rate(options, rate)) {}
   /// … and Keras' next arguments.
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>)
-      RMSprop(const R& learning_rate, double rho, double momentum = 0)
-      : RMSprop(RMSpropOptions{.learning_rate = learning_rate, .rho = rho, .momentum = momentum}) {}
+      RMSprop(const R& rate, double rho, double momentum = 0)
+      : RMSprop(RMSpropOptions{.learning_rate = rate, .rho = rho, .momentum = momentum}) {}
 };
 
 struct AdagradOptions {
@@ -169,8 +165,8 @@ class TANDEM_EXPORT Adagrad : public Optimizer {
   /// With this learning rate: Adagrad(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Adagrad(
-      const R& learning_rate, const AdagradOptions& options = {})
-      : Adagrad(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const AdagradOptions& options = {})
+      : Adagrad(internal::with_learning_rate(options, rate)) {}
 };
 
 /// Adam's relatives: Adamax with the largest absolute gradient, Nadam with Nesterov's momentum.
@@ -196,8 +192,8 @@ class TANDEM_EXPORT Adamax : public Optimizer {
   /// With this learning rate: Adamax(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Adamax(
-      const R& learning_rate, const AdamLikeOptions& options = {})
-      : Adamax(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const AdamLikeOptions& options = {})
+      : Adamax(internal::with_learning_rate(options, rate)) {}
 };
 class TANDEM_EXPORT Nadam : public Optimizer {
  public:
@@ -205,8 +201,8 @@ class TANDEM_EXPORT Nadam : public Optimizer {
   /// With this learning rate: Nadam(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Nadam(
-      const R& learning_rate, const AdamLikeOptions& options = {})
-      : Nadam(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const AdamLikeOptions& options = {})
+      : Nadam(internal::with_learning_rate(options, rate)) {}
 };
 
 struct AdadeltaOptions {
@@ -230,8 +226,8 @@ class TANDEM_EXPORT Adadelta : public Optimizer {
   /// With this learning rate: Adadelta(1e-3, {…}).
   template <class R>
   requires(std::is_convertible_v<R, LearningRate>) explicit Adadelta(
-      const R& learning_rate, const AdadeltaOptions& options = {})
-      : Adadelta(internal::with_learning_rate(options, learning_rate)) {}
+      const R& rate, const AdadeltaOptions& options = {})
+      : Adadelta(internal::with_learning_rate(options, rate)) {}
 };
 
 }  // namespace tandem::keras::optimizers

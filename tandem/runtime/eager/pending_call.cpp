@@ -130,8 +130,7 @@ void RoomRequest::prepare() {
   if (Reclaimables* const queue = device_.allocator().reclaimables();
       queue && queue->room_queue_length() > 0)
     enter_queue();
-  was_short_ = lacks_room();
-  if (!was_short_) return;
+  if (!lacks_room()) return;
   enter_queue();
   settle(device_);
 }
@@ -143,9 +142,8 @@ bool RoomRequest::may_retry() {
   constexpr std::chrono::milliseconds kPatience{250};
   constexpr std::chrono::microseconds kShortestPause{100};
   constexpr std::chrono::microseconds kLongestPause{10'000};
-  if (!was_short_ && !lacks_room()) return false;  // it failed for another reason
   const MemoryStats stats = device_.allocator().stats();
-  if (bytes_ > stats.limit) return false;
+  if (stats.limit != 0 && bytes_ > stats.limit) return false;
   enter_queue();
   const auto now = std::chrono::steady_clock::now();
   if (settle(device_) || moves_ == 0 || stats.current != in_use_) {

@@ -12,6 +12,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/ref.h"
+#include "tandem/device/block_allocator.h"
 #include "tandem/device/device.h"
 
 namespace tandem {
@@ -64,7 +65,7 @@ class RoomRequest {
   /// Before an attempt: queues behind threads that wait for room already, and where the device has
   /// none for that many bytes in one piece, waits for the calls that it runs.
   void prepare();
-  /// After an attempt that failed: whether another one may succeed.
+  /// After an attempt that found no room: whether another one may.
   bool may_retry();
 
  private:
@@ -74,7 +75,6 @@ class RoomRequest {
   Device& device_;
   const std::size_t bytes_;
   std::unique_lock<std::mutex> turn_;
-  bool was_short_ = false;
   std::size_t in_use_ = 0;  // when the last attempt failed
   int moves_ = 0;           // attempts after which something had changed
   std::chrono::steady_clock::time_point give_up_{};
@@ -89,7 +89,7 @@ auto allocate_with_room(Device& device, std::size_t bytes, const Allocate& alloc
     request.prepare();
     try {
       return allocate();
-    } catch (const ResourceExhaustedError&) {
+    } catch (const NoRoomError&) {
       if (!request.may_retry()) throw;
     }
   }
