@@ -46,7 +46,10 @@ class TANDEM_EXPORT Shape {
   /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of
   /// range.
   std::int64_t dim(int axis) const;
-  std::int64_t operator[](int axis) const { return data()[axis]; }
+  /// As `dim`.
+  std::int64_t operator[](int axis) const {
+    return static_cast<unsigned>(axis) < static_cast<unsigned>(rank_) ? data()[axis] : dim(axis);
+  }
   std::int64_t num_elements() const { return count_; }
   const std::int64_t* data() const { return heap_ ? heap_.get() : inline_; }
   std::span<const std::int64_t> dims() const { return {data(), static_cast<std::size_t>(rank_)}; }
@@ -104,8 +107,10 @@ class TANDEM_EXPORT PartialShape {
   bool has_rank() const { return known_rank_; }
   /// -1 when unknown.
   int rank() const { return known_rank_ ? static_cast<int>(dims_.size()) : -1; }
-  /// kUnknown when the rank or that size is unknown; negative axes count from the end.
+  /// kUnknown, -1, when the rank or that size is unknown, where TensorFlow has None; negative axes
+  /// count from the end. Throws InvalidArgumentError when out of range.
   std::int64_t dim(int axis) const;
+  std::int64_t operator[](int axis) const { return dim(axis); }
   const std::vector<std::int64_t>& dims() const { return dims_; }
   void set_dim(int axis, std::int64_t size) { dims_.at(static_cast<std::size_t>(axis)) = size; }
   bool is_fully_known() const;

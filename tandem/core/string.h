@@ -22,6 +22,9 @@ namespace internal {
 /// InvalidArgumentError with the caller's line, where std::string throws std::logic_error.
 ///
 ///     std::string name = td::keras::DenseOptions{.name = "logits"}.name;
+///
+/// `?:` wants one type on both sides: beside a const String write `named ? name : td::String()`,
+/// since C++ converts neither a const String nor a std::string to the other's type there.
 class String : public std::string {
  public:
   String() = default;

@@ -13,6 +13,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/data/element.h"
+#include "tandem/ops/example_ops.h"
 
 /// Elements whose components have names: what tf.data has as dictionaries and nests of them.
 ///
@@ -52,6 +53,8 @@ template <class A, class B>
 inline constexpr bool kHasMap<std::pair<A, B>> = kHasMap<A> || kHasMap<B>;
 template <class... T>
 inline constexpr bool kHasMap<std::tuple<T...>> = (kHasMap<T> || ...);
+template <>
+inline constexpr bool kHasMap<io::ParsedExamples> = true;
 
 /// The part of an element that is parameter `index` of `count` of a function.
 TANDEM_EXPORT TensorMap map_part(const Names& names, const Element& element, std::size_t index,
@@ -152,6 +155,9 @@ inline void put_named(Element list, const std::string& path, Names& names, Eleme
     put_named(std::move(list[i]), (path.empty() ? "" : path + "/") + std::to_string(i), names, out);
   }
 }
+/// What parse_single_example found, features in several tensors by the names of these.
+TANDEM_EXPORT void put_named(io::ParsedExamples found, const std::string& path, Names& names,
+                             Element& out);
 template <class... T>
 void put_named(std::tuple<T...> tuple, const std::string& path, Names& names, Element& out);
 template <class A, class B>

@@ -150,4 +150,7 @@ std::string encode_npy(const Array& array) {
 
 void write_npy(const String& path, const Array& array) { fs::write_file(path, encode_npy(array)); }
 
+void save_npy(const String& path, const Tensor& tensor) { write_npy(path, tensor.array()); }
+Tensor load_npy(const String& path) { return read_npy(path); }
+
 }  // namespace tandem::io

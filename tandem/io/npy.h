@@ -30,6 +30,10 @@ TANDEM_EXPORT void write_npy(const String& path, const Array& array);
 
 TANDEM_EXPORT std::string encode_npy(const Array& array);
 
+/// `write_npy` and `read_npy` with tensors, as numpy.save and numpy.load.
+TANDEM_EXPORT void save_npy(const String& path, const Tensor& tensor);
+TANDEM_EXPORT Tensor load_npy(const String& path);
+
 /// Writes tensors by name into one uncompressed .npz file, as numpy.savez does.
 TANDEM_EXPORT void save_npz(const String& path, const std::map<std::string, Tensor>& tensors);
 

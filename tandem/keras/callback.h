@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,23 @@ class BatchLogs {
   mutable Logs logs_;
   mutable bool done_ = false;
 };
+
+namespace internal {
+
+/// Shows whether the object that it is a member of still exists. Copies of that object are other
+/// objects, so a copy has a mark of its own.
+class LifetimeMark {
+ public:
+  LifetimeMark() = default;
+  LifetimeMark(const LifetimeMark&) {}
+  LifetimeMark& operator=(const LifetimeMark&) { return *this; }
+  std::weak_ptr<const bool> get() const { return alive_; }
+
+ private:
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace internal
 
 /// Is notified of the progress of training, and may change its course. Override what is of
 /// interest.
@@ -84,23 +102,45 @@ class TANDEM_EXPORT Callback {
 
  private:
   friend class CallbackList;
+  friend class CallbackRef;
   Model* model_ = nullptr;
   Params params_;
+  internal::LifetimeMark lifetime_;
 };
 
-/// A callback of any kind, by value or shared.
+/// A callback of any kind: an object of yours, a temporary, or a shared one.
 ///
-///     .callbacks = {td::keras::callbacks::EarlyStopping({.patience = 3})}
+///     td::keras::callbacks::EarlyStopping stop({.patience = 3});
+///     model.fit(x, y, {.callbacks = {stop, td::keras::callbacks::TerminateOnNaN()}});
+///     int epoch = stop.stopped_epoch();
+///
+/// An object with a name is called itself, so that it has its results afterwards. If it has been
+/// destroyed by the time of the call, as in a function that returns FitOptions, a copy that was
+/// made here takes its place.
 class CallbackRef {
  public:
   template <std::derived_from<Callback> C>
-  CallbackRef(C callback) : callback_(std::make_shared<C>(std::move(callback))) {}
+  CallbackRef(C& callback)
+      : named_(&callback), named_lifetime_(static_cast<const Callback&>(callback).lifetime_.get()) {
+    if constexpr (std::is_copy_constructible_v<C>) owned_ = std::make_shared<C>(callback);
+  }
   template <std::derived_from<Callback> C>
-  CallbackRef(std::shared_ptr<C> callback) : callback_(std::move(callback)) {}
-  const std::shared_ptr<Callback>& get() const { return callback_; }
+  CallbackRef(const C& callback) : owned_(std::make_shared<C>(callback)) {}
+  template <std::derived_from<Callback> C>
+  requires(!std::is_lvalue_reference_v<C> && !std::is_const_v<C>) CallbackRef(C&& callback)
+      : owned_(std::make_shared<C>(std::move(callback))) {}
+  template <std::derived_from<Callback> C>
+  CallbackRef(std::shared_ptr<C> callback) : owned_(std::move(callback)) {}
+
+  /// Null where a null pointer was given.
+  std::shared_ptr<Callback> get() const {
+    return named_lifetime_.expired() ? owned_ : std::shared_ptr<Callback>(owned_, named_);
+  }
 
  private:
-  std::shared_ptr<Callback> callback_;
+  std::shared_ptr<Callback> owned_;
+  Callback* named_ = nullptr;
+  std::weak_ptr<const bool> named_lifetime_;
 };
 
 /// The callbacks of one call of fit, evaluate or predict.

@@ -71,6 +71,12 @@ class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
   /// The epoch after which it stopped; -1 if it did not.
   int stopped_epoch() const { return stopped_epoch_; }
   int best_epoch() const { return best_epoch_; }
+  /// The best value; NaN before there is one.
+  double best() const { return best_; }
+  /// Epochs without improvement since.
+  int wait() const { return wait_; }
+  /// Those of the best epoch, with `restore_best_weights`.
+  const std::vector<Tensor>& best_weights() const { return best_weights_; }
   void visit_state(data::StateArchive& state) override;
 
  private:
@@ -78,7 +84,7 @@ class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
   int wait_ = 0;
   int stopped_epoch_ = -1;
   int best_epoch_ = 0;
-  double best_ = 0;
+  double best_ = std::numeric_limits<double>::quiet_NaN();
   std::vector<Tensor> best_weights_;
 };
 
@@ -116,6 +122,8 @@ class TANDEM_EXPORT ModelCheckpoint : public MonitorCallback {
   void on_train_batch_end(std::int64_t batch, const BatchLogs& logs) override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void visit_state(data::StateArchive& state) override;
+  /// The best value, with `save_best_only`.
+  std::optional<double> best() const { return best_; }
 
  private:
   void consider(std::int64_t batch, const Logs& logs);
@@ -199,6 +207,7 @@ class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
   void visit_state(data::StateArchive& state) override;
+  std::optional<double> best() const { return best_; }
 
  private:
   ReduceLROnPlateauOptions options_;

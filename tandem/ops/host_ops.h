@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "tandem/core/error.h"
 #include "tandem/core/export.h"
 #include "tandem/core/string.h"
 #include "tandem/runtime/tensor.h"
@@ -17,14 +19,83 @@ struct PrintOptions {
   std::int64_t summarize = 3;       ///< so many elements at both ends of every axis; -1: all
   String output_stream = "stderr";  ///< or "stdout", "log(info)", "file:///path"
   String end = "\n";
+  String sep = " ";  ///< between the values
 };
-/// Prints the values, with blanks between them, whenever it runs; traced functions keep its place
-/// among other effects.
+/// Prints the values whenever it runs; traced functions keep its place among other effects.
 TANDEM_EXPORT void print(const std::vector<Tensor>& inputs, const PrintOptions& options = {});
-/// `td::print("step", step, "loss", loss)`
-template <std::convertible_to<Tensor>... Values>
-requires(sizeof...(Values) > 0) void print(const Values&... values) {
-  print(std::vector<Tensor>{Tensor(values)...}, PrintOptions{});
+
+namespace internal {
+
+/// The arguments of one call of `print`: texts as they are, tensors as they will be when it runs.
+class TANDEM_EXPORT PrintedArguments {
+ public:
+  explicit PrintedArguments(const PrintOptions& options) : options_(options) {}
+
+  template <class V>
+  void add(const V& value);
+  void print() const;
+
+  // What an argument consists of, for `append_printed` of a type of its own.
+  void append_text(std::string_view text) { texts_.back() += text; }
+  void append_tensor(Tensor value);
+  std::int64_t summarize() const { return options_.summarize; }
+
+ private:
+  void begin_argument();
+  static std::string number_text(double value);
+  static std::string number_text(float value);
+
+  const PrintOptions& options_;
+  int arguments_ = 0;
+  std::vector<std::string> texts_ = {""};  // one more than tensors: before, between and after them
+  std::vector<Tensor> tensors_;
+};
+
+template <class V>
+concept PrintedByItself = requires(PrintedArguments& arguments, const V& value) {
+  append_printed(arguments, value);
+};
+
+template <class V>
+void PrintedArguments::add(const V& value) {
+  if constexpr (std::same_as<V, PrintOptions>) return;
+  begin_argument();
+  if constexpr (std::is_convertible_v<const V&, StringView>) {
+    append_text(StringView(value));
+  } else if constexpr (std::same_as<V, bool>) {
+    append_text(value ? "True" : "False");
+  } else if constexpr (std::same_as<V, char>) {
+    append_text({&value, 1});
+  } else if constexpr (std::integral<V>) {
+    append_text(std::to_string(value));
+  } else if constexpr (std::same_as<V, float> || std::same_as<V, double>) {
+    append_text(number_text(value));
+  } else if constexpr (PrintedByItself<V>) {
+    append_printed(*this, value);
+  } else if constexpr (std::is_constructible_v<Tensor, const V&>) {
+    append_tensor(Tensor(value));
+  } else if constexpr (!std::same_as<V, PrintOptions>) {
+    append_text(cat(value));
+  }
+}
+
+}  // namespace internal
+
+/// `td::print("step", step, "loss:", loss)`, as tf.print: texts and numbers of C++ stand as they
+/// are, tensors with the value that they have when it runs, and what can be written to a stream as
+/// it is now. Options may come last.
+///
+///     td::print("loss:", loss, td::PrintOptions{.output_stream = "stdout"});
+template <class... Values>
+void print(const Values&... values) {
+  PrintOptions options;
+  const auto take_options = [&options](const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const PrintOptions&>) options = value;
+  };
+  (take_options(values), ...);
+  internal::PrintedArguments arguments(options);
+  (arguments.add(values), ...);
+  arguments.print();
 }
 
 /// Seconds since 1970, double: the time when it runs.

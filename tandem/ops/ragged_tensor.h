@@ -87,6 +87,10 @@ class TANDEM_EXPORT RaggedTensor {
   std::vector<Tensor> splits_;
 };
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const RaggedTensor& tensor);
+/// For td::print: the rows, "[[1, 2, 3], [], [4]]", as tf.print; in traced functions the values and
+/// the row splits.
+TANDEM_EXPORT void append_printed(internal::PrintedArguments& arguments,
+                                  const RaggedTensor& tensor);
 
 using sparse::SparseTensor;
 
@@ -108,7 +112,9 @@ template <>
 struct Structure<SparseTensor> {
   static void write(const SparseTensor& x, StructureWriter& w) {
     w.key += 'S';
-    for (const Tensor* t : {&x.indices, &x.values, &x.dense_shape}) Structure<Tensor>::write(*t, w);
+    Structure<Tensor>::write(x.indices, w);
+    Structure<Tensor>::write(x.values, w);
+    Structure<Tensor>::write(x.dense_shape, w);
   }
   static SparseTensor read(const SparseTensor&, StructureReader& r) {
     Tensor indices = r.next(), values = r.next(), shape = r.next();

@@ -1,27 +1,57 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "tandem/core/export.h"
 #include "tandem/ops/int_list.h"
+#include "tandem/ops/operand.h"
 #include "tandem/runtime/tensor.h"
+
+namespace tandem::internal {
+class PrintedArguments;  // tandem/ops/host_ops.h
+}
 
 namespace tandem::sparse {
 
+/// A tensor of indices or sizes, int64. Other integers, such as the int32 of numbers in braces, are
+/// converted, as tf.SparseTensor converts what it is given; anything else throws
+/// InvalidArgumentError.
+class TANDEM_EXPORT Int64Tensor : public Tensor {
+ public:
+  Int64Tensor() = default;
+  Int64Tensor(Tensor tensor);
+  template <internal::ConvertsToTensor V>
+  Int64Tensor(const V& value) : Int64Tensor(Tensor(value)) {}
+  template <internal::Sequence R>
+  Int64Tensor(const R& values) : Int64Tensor(Tensor(values)) {}
+  // {3, 4} is a vector, {{0, 1}, {2, 3}} and {{0}, {2}} are matrices.
+  template <int = 0>
+  Int64Tensor(std::initializer_list<internal::MixedNumber> values) : Int64Tensor(Tensor(values)) {}
+  Int64Tensor(std::initializer_list<std::initializer_list<internal::MixedNumber>> rows)
+      : Int64Tensor(Tensor(rows)) {}
+};
+
 /// A tensor of which only some elements are written down, in row-major order of their places; the
 /// others are zero.
+///
+///     td::SparseTensor x{.indices = {{0, 1}, {2, 3}}, .values = {1.5, 2.5}, .dense_shape = {3,
+///     4}};
 struct TANDEM_EXPORT SparseTensor {
-  Tensor indices;      ///< int64, [n, rank]
-  Tensor values;       ///< [n]
-  Tensor dense_shape;  ///< int64, [rank]
+  Int64Tensor indices;      ///< [n, rank]
+  Tensor values;            ///< [n]
+  Int64Tensor dense_shape;  ///< [rank]
 
   /// As TensorFlow prints it: "SparseTensor(indices=…, values=…, dense_shape=…)".
   std::string to_string() const;
 };
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const SparseTensor& tensor);
+/// For td::print: "SparseTensor(indices=…, values=…, shape=…)", as tf.print.
+TANDEM_EXPORT void append_printed(tandem::internal::PrintedArguments& arguments,
+                                  const SparseTensor& tensor);
 
 // Indices out of range, or tensors that do not fit together, throw InvalidArgumentError.
 

@@ -85,6 +85,21 @@ TensorMap to_map(const Names& names, const Element& element) {
 
 namespace internal {
 
+void put_named(io::ParsedExamples found, const std::string& path, Names& names, Element& out) {
+  const std::string inside = path.empty() ? "" : path + "/";
+  put_named(std::move(found.dense), path, names, out);
+  for (auto& [name, sparse] : found.sparse) {
+    put_named(std::move(sparse.indices), inside + name + "/indices", names, out);
+    put_named(std::move(sparse.values), inside + name + "/values", names, out);
+    put_named(std::move(sparse.dense_shape), inside + name + "/dense_shape", names, out);
+  }
+  for (auto& [name, ragged] : found.ragged) {
+    put_named(std::move(ragged.values), inside + name + "/values", names, out);
+    if (ragged.row_splits.defined())
+      put_named(std::move(ragged.row_splits), inside + name + "/row_splits", names, out);
+  }
+}
+
 bool ResultNames::known() const {
   std::lock_guard lock(mutex_);
   return known_;

@@ -50,6 +50,10 @@ class TANDEM_EXPORT Normalization : public Layer {
       : Normalization(internal::with_argument(options, &NormalizationOptions::axis, axis, "axis")) {
   }
   void adapt(const Tensor& data) const;
+  template <tandem::internal::Sequence R>
+  void adapt(const R& values) const {
+    adapt(Tensor(values));
+  }
   /// Elements are the data, or (data, …).
   void adapt(const data::Dataset& batches) const;
 };
@@ -70,6 +74,10 @@ class TANDEM_EXPORT Discretization : public Layer {
       : Discretization(internal::with_argument(options, &DiscretizationOptions::bin_boundaries,
                                                bin_boundaries, "bin_boundaries")) {}
   void adapt(const Tensor& data) const;
+  template <tandem::internal::Sequence R>
+  void adapt(const R& values) const {
+    adapt(Tensor(values));
+  }
   void adapt(const data::Dataset& batches) const;
   std::vector<float> bin_boundaries() const;
 };
@@ -139,6 +147,10 @@ class TANDEM_EXPORT StringLookup : public Layer {
                                              "max_tokens")) {}
   /// The most frequent tokens, ties in the order of the alphabet backwards, as Keras has them.
   void adapt(const Tensor& data) const;
+  template <tandem::internal::Sequence R>
+  void adapt(const R& values) const {
+    adapt(Tensor(values));
+  }
   void adapt(const data::Dataset& batches) const;
   /// Unknown tokens first ("[UNK]").
   std::vector<std::string> get_vocabulary() const;
@@ -153,6 +165,10 @@ class TANDEM_EXPORT IntegerLookup : public Layer {
       : IntegerLookup(internal::with_argument(options, &IntegerLookupOptions::max_tokens,
                                               max_tokens, "max_tokens")) {}
   void adapt(const Tensor& data) const;
+  template <tandem::internal::Sequence R>
+  void adapt(const R& values) const {
+    adapt(Tensor(values));
+  }
   void adapt(const data::Dataset& batches) const;
   std::vector<std::int64_t> get_vocabulary() const;
   std::int64_t vocabulary_size() const;
@@ -182,6 +198,10 @@ class TANDEM_EXPORT TextVectorization : public Layer {
       : TextVectorization(internal::with_argument(options, &TextVectorizationOptions::max_tokens,
                                                   max_tokens, "max_tokens")) {}
   void adapt(const Tensor& data) const;
+  template <tandem::internal::Sequence R>
+  void adapt(const R& values) const {
+    adapt(Tensor(values));
+  }
   void adapt(const data::Dataset& batches) const;
   std::vector<std::string> get_vocabulary() const;
   std::int64_t vocabulary_size() const;

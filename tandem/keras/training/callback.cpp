@@ -23,10 +23,16 @@ void Callback::stop_training() const {
 CallbackList::CallbackList(const std::vector<CallbackRef>& callbacks, Model& model,
                            const Callback::Params& params) {
   for (const CallbackRef& ref : callbacks) {
-    if (!ref.get()) throw InvalidArgumentError("A callback is a null pointer.");
-    ref.get()->model_ = &model;
-    ref.get()->params_ = params;
-    callbacks_.push_back(ref.get());
+    std::shared_ptr<Callback> callback = ref.get();
+    if (!callback) {
+      throw InvalidArgumentError(
+          "A callback is a null pointer, or an object that cannot be copied and is no longer "
+          "there. "
+          "Pass a std::shared_ptr of it.");
+    }
+    callback->model_ = &model;
+    callback->params_ = params;
+    callbacks_.push_back(std::move(callback));
   }
 }
 

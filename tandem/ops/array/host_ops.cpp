@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/float_text.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/internal/known.h"
@@ -127,11 +128,67 @@ const OpRegistration kMatching{{.name = "MatchingFiles",
 }  // namespace
 
 void print(const std::vector<Tensor>& inputs, const PrintOptions& options) {
-  std::string text;
-  for (std::size_t i = 0; i < inputs.size(); ++i) text += i == 0 ? "{}" : " {}";
-  call(kPrintV2, {strings::format(text, inputs, "{}", options.summarize)},
-       {{"output_stream", options.output_stream}, {"end", options.end}});
+  internal::PrintedArguments arguments(options);
+  for (const Tensor& input : inputs) arguments.add(input);
+  arguments.print();
 }
+
+namespace internal {
+
+namespace {
+
+// The texts with a placeholder between each two.
+std::string join_with(const std::string& placeholder, const std::vector<std::string>& texts) {
+  std::string text = texts.front();
+  for (std::size_t i = 1; i < texts.size(); ++i) text += placeholder + texts[i];
+  return text;
+}
+
+std::size_t count_of(const std::string& part, const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; ++count)
+    at = text.find(part, at + part.size());
+  return count;
+}
+
+}  // namespace
+
+void PrintedArguments::begin_argument() {
+  if (arguments_++ > 0) append_text(options_.sep);
+}
+
+void PrintedArguments::append_tensor(Tensor value) {
+  tensors_.push_back(std::move(value));
+  texts_.emplace_back();
+}
+
+std::string PrintedArguments::number_text(double value) {
+  return float_scalar_text(DType::kDouble, value);
+}
+std::string PrintedArguments::number_text(float value) {
+  return float_scalar_text(DType::kFloat, value);
+}
+
+void PrintedArguments::print() const {
+  Tensor text;
+  // A string by itself is printed as it is, without the quotes that it has beside other values.
+  if (arguments_ == 1 && tensors_.size() == 1 && tensors_[0].dtype() == DType::kString &&
+      tensors_[0].rank() == 0) {
+    text = tensors_[0];
+  } else if (tensors_.empty()) {
+    text = Tensor(texts_[0]);
+  } else {
+    std::string placeholder = "{}";  // made longer until no text holds it
+    while (count_of(placeholder, join_with(placeholder, texts_)) != tensors_.size())
+      placeholder.insert(1, "_");
+    text =
+        strings::format(join_with(placeholder, texts_), tensors_, placeholder, options_.summarize);
+  }
+  call(kPrintV2, {std::move(text)},
+       {{"output_stream", options_.output_stream}, {"end", options_.end}});
+}
+
+}  // namespace internal
 
 Tensor timestamp() { return call1(kTimestamp, std::initializer_list<Tensor>{}); }
 

@@ -1,13 +1,17 @@
 #include "tandem/ops/ragged_tensor.h"
 
+#include <algorithm>
 #include <functional>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/operators.h"
@@ -15,6 +19,7 @@
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
+#include "tandem/ops/string_ops.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem {
@@ -231,6 +236,81 @@ std::string RaggedTensor::to_string() const {
         return "[" + text + "]";
       };
   return "<tf.RaggedTensor " + rows(0, 0, row_splits().dim(0) - 1) + ">";
+}
+
+namespace {
+
+// Rows as lists of Python, of which only the first and last ones are shown.
+class RowsText {
+ public:
+  RowsText(const RaggedTensor& tensor, std::int64_t summarize)
+      : tensor_(tensor), summarize_(summarize) {
+    const Tensor& values = tensor.flat_values();
+    quoted_ = values.dtype() == DType::kString;
+    texts_ = (quoted_ ? values : strings::as_string(values)).to_vector<std::string>();
+  }
+
+  std::string all() const { return rows(0, 0, tensor_.row_splits().dim(0) - 1); }
+
+ private:
+  // Rows [from, to) of this ragged axis, or of the values.
+  std::string rows(std::size_t depth, std::int64_t from, std::int64_t to) const {
+    return list(from, to, [&](std::int64_t i) {
+      const auto& splits = tensor_.nested_row_splits();
+      if (depth == splits.size()) return dense(1, i);
+      const auto limit = [&](std::int64_t k) { return splits[depth][k].item<std::int64_t>(); };
+      return rows(depth + 1, limit(i), limit(i + 1));
+    });
+  }
+  // Element i of the flat values' first `axis` axes.
+  std::string dense(int axis, std::int64_t i) const {
+    const Shape& shape = tensor_.flat_values().shape();
+    if (axis == shape.rank()) return element(texts_[static_cast<std::size_t>(i)]);
+    return list(i * shape[axis], (i + 1) * shape[axis],
+                [&](std::int64_t k) { return dense(axis + 1, k); });
+  }
+  std::string element(const std::string& text) const {
+    if (!quoted_) return text;
+    std::string escaped = "'";
+    for (const char c : text) {
+      if (c == '\'' || c == '\\') escaped += '\\';
+      escaped += c;
+    }
+    return escaped + "'";
+  }
+  template <class F>
+  std::string list(std::int64_t from, std::int64_t to, const F& element) const {
+    const bool all = summarize_ < 0 || to - from <= 2 * summarize_;
+    std::string text;
+    for (std::int64_t i = from; i < to; ++i) {
+      const bool gap = !all && i == from + summarize_;
+      if (gap) i = to - summarize_;
+      text += cat(text.empty() ? "" : ", ", gap ? "..., " : "", element(i));
+    }
+    return "[" + text + "]";
+  }
+
+  const RaggedTensor& tensor_;
+  std::int64_t summarize_;
+  bool quoted_;
+  std::vector<std::string> texts_;
+};
+
+}  // namespace
+
+void append_printed(internal::PrintedArguments& arguments, const RaggedTensor& tensor) {
+  if (!tensor.defined()) return arguments.append_text("<undefined>");
+  const auto& splits = tensor.nested_row_splits();
+  const auto symbolic = [](const Tensor& t) { return t.is_symbolic(); };
+  if (!symbolic(tensor.flat_values()) && std::none_of(splits.begin(), splits.end(), symbolic))
+    return arguments.append_text(RowsText(tensor, arguments.summarize()).all());
+  arguments.append_text("RaggedTensor(values=");
+  arguments.append_tensor(tensor.flat_values());
+  for (const Tensor& rows : splits) {
+    arguments.append_text(", row_splits=");
+    arguments.append_tensor(rows);
+  }
+  arguments.append_text(")");
 }
 
 std::ostream& operator<<(std::ostream& out, const RaggedTensor& tensor) {

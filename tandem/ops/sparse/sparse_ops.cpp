@@ -10,6 +10,7 @@
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
@@ -445,6 +446,26 @@ Tensor reduce(const OpRegistration& op, const sparse::SparseTensor& x, const Int
 }  // namespace
 
 namespace sparse {
+
+Int64Tensor::Int64Tensor(Tensor tensor) : Tensor(std::move(tensor)) {
+  if (!defined() || dtype() == DType::kInt64) return;
+  if (!is_integer(dtype())) {
+    throw InvalidArgumentError(
+        cat("Indices and the dense shape of a SparseTensor must be integers, got ", dtype(),
+            ". Cast them: td::cast(x, td::int64)."));
+  }
+  Tensor::operator=(cast(*this, DType::kInt64));
+}
+
+void append_printed(tandem::internal::PrintedArguments& arguments, const SparseTensor& tensor) {
+  arguments.append_text("SparseTensor(indices=");
+  arguments.append_tensor(tensor.indices);
+  arguments.append_text(", values=");
+  arguments.append_tensor(tensor.values);
+  arguments.append_text(", shape=");
+  arguments.append_tensor(tensor.dense_shape);
+  arguments.append_text(")");
+}
 
 SparseTensor from_dense(Tensor tensor) {
   const Tensor places = where(tandem::not_equal(tensor, zeros_like(tensor)));

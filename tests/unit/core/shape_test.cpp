@@ -135,6 +135,28 @@ TEST(PartialShape, KnowsWhatIsKnown) {
   EXPECT_THROW(some.dim(2), InvalidArgumentError);
 }
 
+// As a layer's build() picks the size of the last axis; TensorFlow's shape[-1] has None where ours
+// is kUnknown.
+TEST(PartialShape, IsIndexedFromBothEnds) {
+  const PartialShape some{2, -1};
+  EXPECT_EQ(some[0], 2);
+  EXPECT_EQ(some[-2], 2);
+  EXPECT_EQ(some[-1], PartialShape::kUnknown);
+  EXPECT_EQ(PartialShape()[-1], PartialShape::kUnknown);
+  EXPECT_THAT(refused([&] { some[2]; }), HasSubstr("Axis 2 is out of range [-2, 2)"));
+  EXPECT_THROW(PartialShape::scalar()[-1], InvalidArgumentError);
+}
+
+TEST(Shape, IsIndexedFromBothEnds) {
+  const Shape shape{4, 5, 6};
+  EXPECT_EQ(shape[0], 4);
+  EXPECT_EQ(shape[-1], 6);
+  EXPECT_EQ(shape[-3], 4);
+  EXPECT_THAT(refused([&] { shape[3]; }), HasSubstr("Axis 3 is out of range [-3, 3)"));
+  EXPECT_THROW(shape[-4], InvalidArgumentError);
+  EXPECT_THROW(Shape()[0], InvalidArgumentError);
+}
+
 TEST(PartialShape, MergesAndRelaxes) {
   const PartialShape unknown, a{2, -1}, b{-1, 3}, c{4, 3};
   EXPECT_EQ(a.merge(b), (PartialShape{2, 3}));

@@ -2,7 +2,10 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,6 +84,54 @@ TEST(Callbacks, MayStopTraining) {
       {.batch_size = 1, .epochs = 5, .verbose = kSilent, .callbacks = {stop, Stopper()}});
   EXPECT_EQ(batches, 2);
   EXPECT_EQ(history.epochs().size(), 1u);
+}
+
+// As in Python, where a list holds the objects themselves.
+TEST(Callbacks, ObjectsWithNamesHaveTheirResultsAfterwards) {
+  struct Losses : Callback {
+    std::vector<double> values;
+    void on_epoch_end(int, Logs& logs) override { values.push_back(logs["loss"]); }
+  };
+  Losses losses;
+  callbacks::EarlyStopping early({.monitor = "loss", .patience = 2, .restore_best_weights = true});
+  line(0.0).fit(xs(), xs(), {.epochs = 10, .verbose = kSilent, .callbacks = {losses, early}});
+  EXPECT_EQ(losses.values.size(), 3u);
+  EXPECT_EQ(early.stopped_epoch(), 2);
+  EXPECT_EQ(early.best_epoch(), 0);
+  EXPECT_EQ(early.best(), 1.0);
+  EXPECT_EQ(early.wait(), 2);
+  EXPECT_EQ(early.best_weights().size(), 1u);
+}
+
+TEST(Callbacks, OptionsMayOutliveTheObjectsTheyWereMadeOf) {
+  const auto seen = std::make_shared<int>(0);
+  struct Count : Callback {
+    explicit Count(std::shared_ptr<int> to) : count(std::move(to)) {}
+    std::shared_ptr<int> count;
+    void on_epoch_end(int, Logs&) override { ++*count; }
+  };
+  const auto options = [&] {
+    Count count(seen);
+    const Count fixed(seen);
+    return FitOptions{.verbose = kSilent, .callbacks = {count, fixed}};
+  }();
+  line(0.1).fit(xs(), xs(), options);
+  EXPECT_EQ(*seen, 2);
+}
+
+TEST(Callbacks, OneThatCannotBeCopiedIsCalledWhileItLives) {
+  struct Owner : Callback {
+    std::unique_ptr<int> epochs = std::make_unique<int>(0);
+    void on_epoch_end(int, Logs&) override { ++*epochs; }
+  };
+  FitOptions options{.verbose = kSilent};
+  {
+    Owner owner;
+    options.callbacks = {owner};
+    line(0.1).fit(xs(), xs(), options);
+    EXPECT_EQ(*owner.epochs, 1);
+  }
+  EXPECT_THROW(line(0.1).fit(xs(), xs(), options), InvalidArgumentError);
 }
 
 TEST(Callbacks, WhatTheyThrowEndsFit) {

@@ -18,7 +18,9 @@
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/ragged_functions.h"
 #include "tandem/ops/random_ops.h"
+#include "tandem/ops/sparse_ops.h"
 #include "tandem/ops/string_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -41,6 +43,35 @@ TEST(HostOps, PrintsLikeTensorFlow) {
   print({Tensor("loss"), Tensor{1.5, 2.0}, Tensor{1, 2, 3, 4, 5, 6, 7, 8}},
         {.output_stream = "stdout"});
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "\"loss\" [1.5 2] [1 2 3 ... 6 7 8]\n");
+}
+
+// The texts are what tf.print of TensorFlow 2.21 shows for the same arguments, but for the quotes
+// around a SparseTensor.
+TEST(HostOps, PrintsArgumentsAsTheyAreGiven) {
+  const PrintOptions out{.output_stream = "stdout"};
+  const auto printed = [&](const auto&... values) {
+    testing::internal::CaptureStdout();
+    print(values..., out);
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(printed("value:", Tensor{1.5, 2.0}), "value: [1.5 2]\n");
+  EXPECT_EQ(printed("step", 3, "rate", 0.5, 3.0, true), "step 3 rate 0.5 3.0 True\n");
+  EXPECT_EQ(printed(std::string("name"), Tensor("text"), strings_of({"a", "b"})),
+            "name \"text\" [\"a\" \"b\"]\n");
+  EXPECT_EQ(printed(Tensor("alone")), "alone\n");
+  EXPECT_EQ(printed(strings_of({"a"})), "[\"a\"]\n");
+  EXPECT_EQ(printed("{}", Tensor(1), "{"), "{} 1 {\n");
+  EXPECT_EQ(printed(Shape{2, 3}, int32), "[2,3] int32\n");
+  EXPECT_EQ(printed(sparse::SparseTensor{{{0, 1}, {2, 3}}, {1.5, 2.5}, {3, 4}}),
+            "SparseTensor(indices=[[0 1]\n [2 3]], values=[1.5 2.5], shape=[3 4])\n");
+  EXPECT_EQ(printed(ragged::constant<int>({{1}, {2, 3, 4, 5, 6, 7, 8}, {}})),
+            "[[1], [2, 3, 4, ..., 6, 7, 8], []]\n");
+  EXPECT_EQ(printed("ragged", ragged::constant<const char*>({{"it's"}, {}})),
+            "ragged [['it\\'s'], []]\n");
+  testing::internal::CaptureStdout();
+  print("a", Tensor(1), PrintOptions{.output_stream = "stdout", .end = ";", .sep = ", "});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "a, 1;");
+  EXPECT_THROW(print(static_cast<const char*>(nullptr)), InvalidArgumentError);
 }
 
 TEST(HostOps, PrintingKeepsItsPlaceInAFunction) {

@@ -40,6 +40,29 @@ class ManagerTest : public testing::Test {
   double now_ = 1e9;
 };
 
+// As tf.train.Checkpoint.restore(None): a first run restores nothing, and says so when asked.
+TEST_F(ManagerTest, RestoringWhereNothingWasSavedChangesNothing) {
+  const CheckpointManager m = manager();
+  v_.assign(Tensor(5.0f));
+  const LoadStatus status = m.checkpoint().restore(m.latest_checkpoint());
+  EXPECT_EQ(value(), 5);
+  status.expect_partial();
+  for (const auto& check :
+       {&LoadStatus::assert_consumed, &LoadStatus::assert_existing_objects_matched,
+        &LoadStatus::assert_nontrivial_match}) {
+    try {
+      (status.*check)();
+      ADD_FAILURE() << "no error";
+    } catch (const FailedPreconditionError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("No checkpoint specified"));
+    }
+  }
+  save(m, 7);
+  v_.assign(Tensor(0.0f));
+  m.checkpoint().restore(m.latest_checkpoint()).assert_consumed();
+  EXPECT_EQ(value(), 7);
+}
+
 TEST_F(ManagerTest, KeepsTheLastOnes) {
   const CheckpointManager m = manager({.max_to_keep = 2});
   EXPECT_FALSE(m.latest_checkpoint());
