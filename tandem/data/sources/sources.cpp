@@ -137,6 +137,11 @@ class GeneratorIterator final : public IteratorBase {
     const std::int64_t number = number_++;
     try {
       if (!generator_) generator_ = make_();
+      if (!generator_) {
+        throw InvalidArgumentError(
+            "`generator` must return a Callable, the function that gives its elements, but what it "
+            "returned is empty.");
+      }
       out.clear();
       if (generator_(out)) {
         check(out);

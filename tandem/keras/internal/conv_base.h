@@ -44,6 +44,7 @@ class ConvBase : public LayerImpl {
 
   Tensor call(const Tensor& x, bool) override {
     Tensor y = apply_kernel(x);
+    if (has_no_window(x, y)) throw_no_window(prefix(), x, y);
     if (options_.use_bias) y = add_channel_bias(std::move(y), bias_, windows_);
     y = options_.activation(y);
     if (options_.activity_regularizer.defined()) {

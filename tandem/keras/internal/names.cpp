@@ -74,6 +74,10 @@ void clear_session() {
   all.counts.clear();
 }
 
-void utils::set_random_seed(std::int64_t seed) { tandem::random::set_seed(seed); }
+void utils::set_random_seed(std::int64_t seed) {
+  if (seed < 0 || seed > 0xFFFFFFFF)
+    throw InvalidArgumentError(cat("Seed must be between 0 and 2**32 - 1, got ", seed, "."));
+  tandem::random::set_seed(seed);
+}
 
 }  // namespace tandem::keras

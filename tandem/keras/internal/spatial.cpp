@@ -118,6 +118,20 @@ Windows make_windows(const std::string& layer, const std::string& padding,
   return {ops_padding(layer, padding), channels_last, std::move(strides), std::move(dilations)};
 }
 
+bool has_no_window(const Tensor& x, const Tensor& y) {
+  for (int axis = 1; axis < y.rank(); ++axis) {
+    if (y.dim(axis) == 0 && x.dim(axis) != 0) return true;
+  }
+  return false;
+}
+
+void throw_no_window(const std::string& prefix, const Tensor& x, const Tensor& y) {
+  throw InvalidArgumentError(
+      cat(prefix, "Computed output size would be zero or negative: ", y.partial_shape(),
+          " of an input of shape ", x.partial_shape(),
+          ". Use a larger input, a smaller window, or .padding = \"same\"."));
+}
+
 Tensor pad_before(const Tensor& x, std::int64_t kernel, const Windows& w) {
   const std::int64_t zeros = checked_multiply(kernel - 1, w.dilations[0]);
   const std::int64_t steps = w.channels_last ? zeros : 0;

@@ -36,6 +36,11 @@ struct Windows {
 Windows make_windows(const std::string& layer, const std::string& padding,
                      const std::string& data_format, Sizes strides, Sizes dilations);
 
+/// Whether some axis of `y` is empty though that of `x` is not: no window fits into the input.
+bool has_no_window(const Tensor& x, const Tensor& y);
+/// Throws InvalidArgumentError that names both shapes; `prefix` begins the message.
+[[noreturn]] void throw_no_window(const std::string& prefix, const Tensor& x, const Tensor& y);
+
 /// Zeros before the first step of sequences, so that a window of `kernel` steps ends at its place.
 Tensor pad_before(const Tensor& x, std::int64_t kernel, const Windows& w);
 

@@ -375,13 +375,27 @@ RandomFlip::RandomFlip(const String& mode, const AugmentationOptions& options)
     : Layer(augmentation<FlipImpl>(kFlip, options, mode)) {}
 RandomCrop::RandomCrop(std::int64_t height, std::int64_t width, const AugmentationOptions& options)
     : Layer(augmentation<CropImpl>(kCrop, options, height, width)) {}
+namespace {
+
+FactorRange fraction_of_a_turn(FactorRange factor) {
+  if (!(factor.lower >= -1 && factor.upper <= 1 && factor.lower <= factor.upper)) {
+    throw InvalidArgumentError(
+        cat("RandomRotation: factor, a fraction of a full turn, must be a "
+            "number or two in the range [-1, 1]. Received: ",
+            factor.lower, " to ", factor.upper, "."));
+  }
+  return factor;
+}
+
+}  // namespace
+
 RandomRotation::RandomRotation(FactorRange factor, const TransformOptions& options)
     : Layer(transform(
           "RandomRotation", kRotation,
           [factor](const Tensor& count, const Tensor& h, const Tensor& w, TransformImpl& self) {
             return rotation(factor, count, h, w, self);
           },
-          options, factor)) {}
+          options, fraction_of_a_turn(factor))) {}
 RandomTranslation::RandomTranslation(FactorRange height, FactorRange width,
                                      const TransformOptions& options)
     : Layer(transform(

@@ -16,8 +16,10 @@
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/lookup.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/slice_ops.h"
 #include "tandem/ops/string_functions.h"
 
@@ -114,6 +116,7 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
     const Tensor x = kIsText<Token> ? given : cast(given, int64);
     Tensor number =
         table_ ? table_->lookup(x) : internal::numbers_without_vocabulary(x, no_vocabulary());
+    if (table_ && options_.num_oov_indices == 0) require_known(x, number);
     if (options_.num_oov_indices > 1) {
       const Tensor bucket = x.dtype() == string
                                 ? strings::to_hash_bucket_fast(x, options_.num_oov_indices)
@@ -193,6 +196,17 @@ class LookupImpl final : public LayerImpl, public internal::StoredVocabulary {
     if (oov_start() > 0) tokens.push_back(*options_.mask_token);
     tokens.resize(static_cast<std::size_t>(token_start()), *options_.oov_token);
     return tokens;
+  }
+  // Without a place for unknown tokens each must be in the vocabulary, or the mask.
+  void require_known(const Tensor& x, const Tensor& number) const {
+    Tensor known = number >= 0;
+    if (options_.mask_token)
+      known = logical_or(known, equal(x, Tensor(Token(*options_.mask_token))));
+    debugging::assert_true(
+        reduce_all(known),
+        {Tensor("When `num_oov_indices=0` all inputs should be in vocabulary. Consider setting "
+                "`num_oov_indices=1`, or adapt to data with all tokens. Found OOV values:"),
+         boolean_mask(x, logical_not(known))});
   }
   std::string no_vocabulary() const {
     return cat(prefix(), "has no vocabulary yet. Call adapt(data) before training, or give one.");

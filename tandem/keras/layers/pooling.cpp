@@ -28,7 +28,11 @@ class PoolingImpl final : public LayerImpl {
     require_rank(static_cast<int>(pool_size_.size()) + 2);
   }
 
-  Tensor call(const Tensor& x, bool) override { return pool(kind_, x, pool_size_, windows_); }
+  Tensor call(const Tensor& x, bool) override {
+    Tensor y = pool(kind_, x, pool_size_, windows_);
+    if (internal::has_no_window(x, y)) internal::throw_no_window(prefix(), x, y);
+    return y;
+  }
 
  private:
   PoolKind kind_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
@@ -23,14 +24,18 @@ constexpr double kEpsilon = 1e-7;
 // How class numbers are made of labels and predictions.
 enum class Classes { kNumbers, kBinary, kOneHot };
 
+Shape square_of_classes(const char* name, const IoUOptions& o) {
+  keras::internal::require_positive(name, "num_classes", o.num_classes);
+  return {o.num_classes, o.num_classes};
+}
+
 class IoUImpl final : public MetricImpl {
  public:
   IoUImpl(const char* name, IoUOptions o, Classes classes)
       : MetricImpl(name_or(o.name, name), Direction::kUp),
         options_(std::move(o)),
         classes_(classes),
-        matrix_(
-            add_variable("total_confusion_matrix", {options_.num_classes, options_.num_classes})) {
+        matrix_(add_variable("total_confusion_matrix", square_of_classes(name, options_))) {
     if (options_.target_class_ids.empty()) {
       options_.target_class_ids.resize(static_cast<std::size_t>(options_.num_classes));
       std::iota(options_.target_class_ids.begin(), options_.target_class_ids.end(), 0);

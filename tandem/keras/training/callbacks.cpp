@@ -13,6 +13,7 @@
 namespace tandem::keras::callbacks {
 
 void LearningRateScheduler::on_epoch_begin(int epoch) {
+  if (!schedule_) throw InvalidArgumentError("LearningRateScheduler needs a function to call.");
   const Optimizer& optimizer = model().optimizer();
   const double rate = schedule_(epoch, optimizer.learning_rate());
   if (!std::isfinite(rate)) {

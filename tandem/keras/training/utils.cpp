@@ -41,6 +41,10 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
   };
   check("padding", o.padding);
   check("truncating", o.truncating);
+  if (o.maxlen && *o.maxlen < 0) {
+    throw InvalidArgumentError(
+        cat("pad_sequences: maxlen must not be negative, got ", *o.maxlen, "."));
+  }
   std::int64_t longest = 0;
   for (const Tensor& sequence : sequences) {
     if (sequence.rank() < 1)

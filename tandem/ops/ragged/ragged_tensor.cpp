@@ -58,6 +58,10 @@ RaggedTensor RaggedTensor::from_nested_row_splits(Tensor flat_values, std::vecto
   RaggedTensor made;
   made.flat_values_ = std::move(flat_values);
   made.splits_ = std::move(splits);
+  if (made.flat_values_.rank() == 0) {
+    throw InvalidArgumentError(
+        "RaggedTensor: the values must have rank 1 or more, but are a scalar. Put it in braces.");
+  }
   if (!validate) return made;
   for (std::size_t i = 0; i < made.splits_.size(); ++i) {
     const bool last = i + 1 == made.splits_.size();
