@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "tandem/core/error.h"
+
+#include "tests/simulation/message_text.h"
+
 namespace tandem::simulation {
 
 using distribute::Bytes;
@@ -78,6 +82,11 @@ bool Network::is_cut(const std::string& one, const std::string& other) const {
   return cuts_.contains({one, other}) || cuts_.contains({other, one});
 }
 
+void Network::note(const Call& call, const std::string& what) const {
+  if (trace_)
+    trace_(cat("  #", call.id, " ", short_name(call.from), " > ", short_name(call.to), " ", what));
+}
+
 void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& options) {
   if (options.timeout) {
     clock_.after(seconds_of(*options.timeout), [this, call] {
@@ -94,8 +103,10 @@ void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& option
     }
     return;
   }
+  if (trace_) note(*call, request_text(call->method, call->request));
   const int copies = clock_.chance(loss_) ? 0 : clock_.chance(loss_) ? 2 : 1;
   if (copies == 0 || is_cut(call->from, call->to)) {
+    note(*call, "is lost");
     clock_.after(kNoticedAfter, [this, call] {
       finish(call, {Code::kUnavailable, "is lost"}, {});
     });
@@ -109,6 +120,7 @@ void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& option
     // A second copy comes when the caller does not wait any more.
     const auto copy = std::make_shared<Call>(*call);
     copy->id = next_id_++;
+    note(*copy, cat("will repeat #", call->id));
     copy->done = [](const Status&, const Bytes&) {};
     clock_.after(clock_.seconds(kNoticedAfter), [this, call, copy] {
       if (!call->done) deliver(copy);
@@ -124,6 +136,7 @@ void Network::deliver(const std::shared_ptr<Call>& call) {
     node.arrived.push_back([this, call] { deliver(call); });
     return;
   }
+  note(*call, "arrives");
   const int life = node.life;
   distribute::CallContext context;
   const auto service = node.service;  // a call may outlive the node
@@ -144,8 +157,13 @@ void Network::deliver(const std::shared_ptr<Call>& call) {
   });
   for (Reply& reply : replies) {
     const std::shared_ptr<Call> answered = reply.call;
+    if (trace_) {
+      note(*answered,
+           cat("is answered: ", reply_text(answered->method, reply.status, reply.bytes)));
+    }
     if (reply.life != nodes_[answered->to].life || clock_.chance(loss_) ||
         is_cut(answered->from, answered->to)) {
+      note(*answered, "answer is lost");
       clock_.after(kNoticedAfter, [this, answered] {
         finish(answered, {Code::kUnavailable, "is lost"}, {});
       });

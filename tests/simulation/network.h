@@ -18,7 +18,9 @@ namespace tandem::simulation {
 /// All on the thread of the clock; only answers may come from others.
 class Network {
  public:
-  explicit Network(Clock& clock) : clock_(clock) {}
+  /// What happens to each message is told to `trace`, if there is one.
+  explicit Network(Clock& clock, std::function<void(const std::string& line)> trace = {})
+      : clock_(clock), trace_(std::move(trace)) {}
 
   /// The service of a node that has begun. `settle` returns when what a call has begun is done.
   void start(const std::string& node, std::shared_ptr<distribute::MethodTable> service,
@@ -66,8 +68,10 @@ class Network {
   void finish(const std::shared_ptr<Call>& call, distribute::Status status,
               distribute::Bytes reply);
   bool is_cut(const std::string& one, const std::string& other) const;
+  void note(const Call& call, const std::string& what) const;
 
   Clock& clock_;
+  const std::function<void(const std::string& line)> trace_;
   double loss_ = 0;
   std::uint64_t next_id_ = 0;
   std::map<std::string, Node> nodes_;

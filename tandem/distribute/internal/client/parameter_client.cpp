@@ -11,8 +11,6 @@
 namespace tandem::distribute {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr auto kAskFor = std::chrono::milliseconds(500);
 // A task that has stopped, though its machine answers, must not hold a call for long.
 constexpr auto kMaxAttempt = std::chrono::seconds(10);
@@ -24,28 +22,32 @@ struct ParameterClient::Call {
   Bytes request;
   std::shared_ptr<const Cancellation> cancellation;
   ReplyDone done;
-  Clock::time_point until = Clock::now() + kPatience;
+  Time until;
 };
 
-ParameterClient::ParameterClient(std::vector<Replica> replicas) : replicas_(std::move(replicas)) {}
+ParameterClient::ParameterClient(std::vector<Replica> replicas, Now now)
+    : replicas_(std::move(replicas)), now_(std::move(now)) {}
+
+bool ParameterClient::has_time(const Call& call) const {
+  return now_() < call.until && !(call.cancellation && call.cancellation->cancelled());
+}
 
 void ParameterClient::call(const char* method, Bytes request,
                            std::shared_ptr<const Cancellation> cancellation, ReplyDone done) {
-  attempt(std::make_shared<Call>(
-      Call{method, std::move(request), std::move(cancellation), std::move(done)}));
+  attempt(std::make_shared<Call>(Call{method, std::move(request), std::move(cancellation),
+                                      std::move(done), now_() + kPatience}));
 }
 
 void ParameterClient::attempt(const std::shared_ptr<Call>& call) {
   const Replica& replica = replicas_[serving_];
   const bool alone = replicas_.size() == 1;
-  std::chrono::nanoseconds left = call->until - Clock::now();
+  std::chrono::nanoseconds left = call->until - now_();
   if (!alone) left = std::min<std::chrono::nanoseconds>(left, kMaxAttempt);
   replica.channel->call(
       call->method, call->request,
       {.timeout = left, .cancellation = call->cancellation, .wait_for_ready = alone},
       [self = shared_from_this(), call, alone, &replica](Status status, Bytes reply) {
-        const bool has_time =
-            Clock::now() < call->until && !(call->cancellation && call->cancellation->cancelled());
+        const bool has_time = self->has_time(*call);
         const bool is_away = status.code == Code::kUnavailable;
         if (alone && is_away && has_time) return self->attempt(call);
         const bool may_have_moved =
@@ -107,9 +109,7 @@ void ParameterClient::locate(const std::shared_ptr<Call>& call, const Status& fa
             return self->attempt(call);
           }
           if (!none) return;
-          const bool has_time = Clock::now() < call->until &&
-                                !(call->cancellation && call->cancellation->cancelled());
-          if (has_time && !lost) return self->locate(call, failure);
+          if (!lost && self->has_time(*call)) return self->locate(call, failure);
           if (lost) {
             return call->done(
                 {Code::kDataLoss, cat("All replicas of the variables of ", self->home(),
