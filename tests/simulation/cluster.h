@@ -51,10 +51,10 @@ class Cluster {
   struct Server {
     std::shared_ptr<distribute::ParameterServer> process;
   };
-  void ask_all(int chief);
-  void report(int chief, const std::string& task, const distribute::Status& status,
-              distribute::Bytes reply);
-  void send_views(int chief);
+  void ask(int chief, const std::string& task);
+  /// Whether it is known now if the task is there.
+  bool report(const std::string& task, const distribute::Status& status, distribute::Bytes reply);
+  void send_views();
 
   Clock& clock_;
   Network& network_;

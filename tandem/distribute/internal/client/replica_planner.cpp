@@ -26,12 +26,24 @@ void ReplicaPlanner::report(const std::string& task, const proto::DescribeRespon
   if (!server.incarnation.empty() && server.incarnation != description.incarnation)
     events_.push_back(cat(task, " was started again"));
   server.answers = true;
+  server.failures = 0;
   server.incarnation = description.incarnation;
   server.held.clear();
   for (const proto::ReplicaState& state : description.state) server.held[state.home] = state;
 }
 
-void ReplicaPlanner::report_silence(const std::string& task) { servers_[task].answers = false; }
+void ReplicaPlanner::report_silence(const std::string& task) {
+  Server& server = servers_[task];
+  server.answers = false;
+  server.failures = kMaxFailures;
+}
+
+bool ReplicaPlanner::report_failure(const std::string& task) {
+  Server& server = servers_[task];
+  if (++server.failures < kMaxFailures) return false;
+  report_silence(task);
+  return true;
+}
 
 const proto::ReplicaState* ReplicaPlanner::held(const std::string& task,
                                                 const std::string& home) const {
@@ -101,15 +113,13 @@ std::vector<ReplicaPlanner::Member> ReplicaPlanner::survivors(
   for (const Member& member : members) {
     if (is_alive(member)) chain.push_back(member);
   }
-  if (chain.empty()) {
-    const auto restored = std::find_if(members.begin(), members.end(), is_ready);
-    if (restored == members.end()) return {};
-    return {{restored->task, servers_.at(restored->task).incarnation, restored->since}};
-  }
   // Who takes over has to have the state.
-  if (chain.front().task != members.front().task)
+  if (!chain.empty() && chain.front().task != members.front().task)
     chain.erase(chain.begin(), std::find_if(chain.begin(), chain.end(), is_ready));
-  return chain;
+  if (!chain.empty()) return chain;
+  const auto restored = std::find_if(members.begin(), members.end(), is_ready);
+  if (restored == members.end()) return {};
+  return {{restored->task, servers_.at(restored->task).incarnation, restored->since}};
 }
 
 ReplicaPlanner::Command ReplicaPlanner::command(const std::string& name, const Home& home,

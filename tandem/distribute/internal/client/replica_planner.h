@@ -26,7 +26,12 @@ class ReplicaPlanner {
   std::vector<std::string> candidates(const std::string& home) const;
 
   void report(const std::string& task, const proto::DescribeResponse& description);
+  /// The task has not answered for as long as it may take: it is taken for lost.
   void report_silence(const std::string& task);
+  /// A question to the task has failed sooner. One alone may be chance: `kMaxFailures` of them with
+  /// no answer between are silence. True if the task is taken for lost.
+  bool report_failure(const std::string& task);
+  static constexpr int kMaxFailures = 3;
   /// Goes on with what servers hold, by what was reported: the first view of each home. Homes of
   /// which none holds anything are not managed; they are returned.
   std::vector<std::string> take_over();
@@ -53,6 +58,7 @@ class ReplicaPlanner {
  private:
   struct Server {
     bool answers = false;
+    int failures = 0;  // since the last answer
     std::string incarnation = {};
     std::map<std::string, proto::ReplicaState> held = {};  // by home
   };

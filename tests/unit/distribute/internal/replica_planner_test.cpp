@@ -122,5 +122,33 @@ TEST_F(ReplicaPlannerTest, ARestartedServerIsNotTakenForTheOldOne) {
   EXPECT_EQ(next.since, first.view.epoch);
 }
 
+TEST_F(ReplicaPlannerTest, OneFailedQuestionIsNoLoss) {
+  const auto both = command();
+  planner.accepted(both);
+  planner.accepted(command());
+  for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure) {
+    EXPECT_FALSE(planner.report_failure("b"));
+    EXPECT_TRUE(planner.plan().empty());
+  }
+  planner.report("b", answer("b1", both.view.epoch));  // and they are counted anew
+  for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure)
+    EXPECT_FALSE(planner.report_failure("b"));
+  EXPECT_TRUE(planner.plan().empty());
+  EXPECT_TRUE(planner.report_failure("b"));
+  EXPECT_EQ(command().view.chain, std::vector<std::string>{"a"});
+}
+
+// "b" answers, but "a" could not send it the variables before both were lost.
+TEST_F(ReplicaPlannerTest, AServerThatHasReadItsFolderGoesOnBesideAReplicaWithoutTheState) {
+  const auto both = command();
+  planner.accepted(both);
+  planner.accepted(command());
+  planner.report("a", answer("a2", both.view.epoch));
+  const auto next = command();
+  EXPECT_EQ(next.task, "a");
+  EXPECT_EQ(next.view.chain, kTasks);
+  EXPECT_GT(next.view.epoch, both.view.epoch);
+}
+
 }  // namespace
 }  // namespace tandem::distribute
