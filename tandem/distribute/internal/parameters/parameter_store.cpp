@@ -32,7 +32,7 @@ ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
   Actions none;
   const MutexLock lock(mutex_);
   // The log goes on, unless there is more to read again than a snapshot has.
-  if (found && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, none);
+  if (found && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, true, none);
 }
 
 ParameterStore::~ParameterStore() = default;
@@ -111,7 +111,7 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
       state_.id = response.state_id;
       state_.parameters = std::move(made);
       state_.apply(settings);
-      take_snapshot(answer, actions);
+      take_snapshot(answer, !has_next(), actions);
     }
   }
   run(actions);
@@ -273,7 +273,8 @@ void ParameterStore::apply_group(Pushes group, Actions& actions) {
           push->done(status, status.ok() ? write_message(response) : Bytes());
       },
       actions);
-  if (log_ && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, actions);
+  // The next task gets the record, which is before the snapshot in the queue.
+  if (log_ && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, true, actions);
 }
 
 void ParameterStore::commit(const Bytes& record, CommitQueue::Done done, Actions& actions) {
@@ -287,14 +288,11 @@ void ParameterStore::commit(const Bytes& record, CommitQueue::Done done, Actions
   queue_.wait(std::move(done), actions);
 }
 
-void ParameterStore::take_snapshot(CommitQueue::Done done, Actions& actions) {
+void ParameterStore::take_snapshot(CommitQueue::Done done, bool forwarded, Actions& actions) {
+  const std::uint64_t serial = queue_.add(state_.position, {}, !log_, forwarded).serial;
   if (log_) {
-    const std::uint64_t serial =
-        queue_.add(state_.position, {}, false, !has_next() || link_.ready).serial;
     log_->snapshot(state_.snapshot(view_),
                    [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
-  } else if (has_next()) {
-    queue_.add(state_.position, {}, true, link_.ready);
   }
   if (done) queue_.wait(std::move(done), actions);
 }

@@ -114,7 +114,10 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   /// Logs and forwards a record that was applied.
   void commit(const Bytes& record, CommitQueue::Done done, Actions& actions)
       TANDEM_REQUIRES(mutex_);
-  void take_snapshot(CommitQueue::Done done, Actions& actions) TANDEM_REQUIRES(mutex_);
+  /// `done` is called once the state is in the log and, unless it is forwarded already, on the next
+  /// task.
+  void take_snapshot(CommitQueue::Done done, bool forwarded, Actions& actions)
+      TANDEM_REQUIRES(mutex_);
   void on_logged(std::uint64_t serial, const std::exception_ptr& error);
 
   void adopt(const proto::ReplicaView& view, Actions& actions) TANDEM_REQUIRES(mutex_);

@@ -1,0 +1,175 @@
+#include "tandem/distribute/internal/parameters/parameter_store.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/distribute/internal/parameters/parameter_server.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/wire/messages.h"
+#include "tandem/distribute/internal/wire/tensor_message.h"
+
+namespace tandem::distribute {
+namespace {
+
+/// Calls between servers, which stay on their way until the test delivers or loses them.
+class Mail {
+ public:
+  void serve(const std::string& task, MethodTable* methods) { servers_[task] = methods; }
+  Channel* channel(const std::string& to) {
+    std::unique_ptr<Way>& way = ways_[to];
+    if (!way) way = std::make_unique<Way>(*this, to);
+    return way.get();
+  }
+  bool empty() const { return letters_.empty(); }
+  void deliver() {
+    const Letter letter = take();
+    servers_.at(letter.to)->call(letter.method, letter.request, {}, letter.done);
+  }
+  void deliver_all() {
+    while (!empty()) deliver();
+  }
+  void lose_all() {
+    while (!empty()) take().done({Code::kUnavailable, "is lost"}, {});
+  }
+
+ private:
+  struct Letter {
+    std::string to;
+    std::string method;
+    Bytes request;
+    ReplyDone done;
+  };
+  class Way final : public Channel {
+   public:
+    Way(Mail& mail, std::string to) : mail_(mail), to_(std::move(to)) {}
+    void call(const char* method, Bytes request, const CallOptions&, ReplyDone done) override {
+      mail_.letters_.push_back({to_, method, std::move(request), std::move(done)});
+    }
+
+   private:
+    Mail& mail_;
+    const std::string to_;
+  };
+  Letter take() {
+    Letter letter = std::move(letters_.front());
+    letters_.pop_front();
+    return letter;
+  }
+
+  std::map<std::string, MethodTable*> servers_;
+  std::map<std::string, std::unique_ptr<Way>> ways_;
+  std::deque<Letter> letters_;
+};
+
+/// Three parameter servers; the test is their chief and their worker. The variables are those of
+/// "a".
+class ReplicationTest : public testing::Test {
+ protected:
+  struct Task {
+    MethodTable methods;
+    std::unique_ptr<ParameterServer> server;
+  };
+  ReplicationTest() {
+    for (const char* name : {"a", "b", "c"}) {
+      Task& task = tasks_[name];
+      ParameterServer::Options options;
+      options.task = name;
+      options.replicas = 2;
+      options.channel = [this](const std::string& other) { return mail.channel(other); };
+      task.server = std::make_unique<ParameterServer>(options);
+      task.server->add_to(task.methods);
+      mail.serve(name, &task.methods);
+    }
+    proto::CreateParametersRequest request;
+    request.home = "a";
+    request.optimizer.make().name = "sgd";
+    request.optimizer.make().learning_rate = 1;
+    Bytes bytes = write_message(request);
+    append_named_tensor_field(bytes, 1, "w", Array::zeros(DType::kFloat, Shape{}));
+    proto::CreateParametersResponse response;
+    read(call("a", kCreateParameters, bytes), response);
+    state_id_ = response.state_id;
+  }
+
+  struct Answer {
+    Status status;
+    Bytes reply;
+  };
+  using Pending = std::shared_ptr<std::optional<Answer>>;
+  Pending call(const std::string& task, const char* method, Bytes request) {
+    const auto pending = std::make_shared<std::optional<Answer>>();
+    tasks_.at(task).methods.call(
+        method, std::move(request), {},
+        [pending](Status status, Bytes reply) { *pending = {std::move(status), std::move(reply)}; });
+    return pending;
+  }
+  template <class M>
+  static void read(const Pending& pending, M& message) {
+    ASSERT_TRUE(pending->has_value());
+    ASSERT_TRUE((*pending)->status.ok()) << (*pending)->status.message;
+    read_message((*pending)->reply, message);
+  }
+
+  bool set_view(std::int64_t epoch, const std::vector<std::string>& chain, bool confirmed,
+                std::int64_t since = 0) {
+    proto::SetViewRequest request;
+    request.home = "a";
+    request.view.make().epoch = epoch;
+    request.view.make().chain = chain;
+    request.since = since;
+    request.confirmed = confirmed;
+    proto::ReplicaResponse response;
+    read(call(chain.front(), kSetView, write_message(request)), response);
+    return response.accepted;
+  }
+  /// A gradient of 1, as number `sequence`.
+  Pending push(const std::string& task, std::int64_t sequence) {
+    proto::PushRequest request;
+    request.home = "a";
+    request.state_id = state_id_;
+    request.coordinator = "chief";
+    request.sequence = sequence;
+    Bytes bytes = write_message(request);
+    append_named_tensor_field(bytes, 6, "w", Array::scalar(1.0f));
+    return call(task, kPushGradients, std::move(bytes));
+  }
+  float value(const std::string& task) {
+    proto::PullRequest request;
+    request.home = "a";
+    request.state_id = state_id_;
+    request.name = {"w"};
+    const Pending pulled = call(task, kPullParameters, write_message(request));
+    proto::PullResponse response;
+    read(pulled, response);
+    if (response.parameter.size() != 1) return -1;
+    return -read_tensor(response.parameter[0].value, nullptr).data<float>()[0];
+  }
+
+  Mail mail;
+
+ private:
+  std::map<std::string, Task> tasks_;
+  std::string state_id_;
+};
+
+TEST_F(ReplicationTest, APushIsAcknowledgedOnceTheReplicaHasIt) {
+  ASSERT_TRUE(set_view(1, {"a", "b"}, true));
+  mail.deliver();
+  const auto pushed = push("a", 0);
+  EXPECT_FALSE(pushed->has_value());
+  mail.deliver();
+  ASSERT_TRUE(pushed->has_value());
+  EXPECT_TRUE((*pushed)->status.ok());
+  ASSERT_TRUE(set_view(2, {"b"}, true));
+  EXPECT_EQ(value("b"), 1);
+}
+
+}  // namespace
+}  // namespace tandem::distribute
