@@ -19,6 +19,7 @@ using distribute::write_message;
 namespace {
 
 constexpr double kPause = 0.1, kShortPause = 0.03;
+constexpr double kMeanWriting = 0.005, kLongWriting = 100;  // to the disk
 constexpr auto kHeartbeatTimeout = std::chrono::seconds(2);
 const char* const kChief = "chief";
 
@@ -57,11 +58,16 @@ void Cluster::restart(const std::string& task) {
   options.channel = [this, task](const std::string& other) {
     return network_.channel(task, other);
   };
+  options.run_later = [this](std::function<void()> work) {
+    clock_.after(clock_.seconds(kMeanWriting), std::move(work));
+  };
   const auto process = std::make_shared<ParameterServer>(options);
   const auto methods = std::make_shared<distribute::MethodTable>();
   process->add_to(*methods);
   servers_[task].process = process;
-  network_.start(task, methods, [process] { process->wait_until_durable(); });
+  ++servers_[task].life;
+  unseen_.insert(task);
+  network_.start(task, methods);
 }
 
 void Cluster::kill(const std::string& task) {
@@ -88,7 +94,7 @@ std::string Cluster::create(const std::string& home, Bytes request) {
                  read_message(reply, response);
                  state_id = response.state_id;
                });
-  servers_[home].process->wait_until_durable();
+  while (state_id.empty() && clock_.step(kLongWriting)) continue;
   return state_id;
 }
 
@@ -109,8 +115,9 @@ void Cluster::ask(int chief, const std::string& task) {
   if (chief != chief_) return;
   network_.channel(kChief, task)
       ->call(distribute::kDescribeParameters, {}, {.timeout = kHeartbeatTimeout},
-             [this, chief, task](const Status& status, Bytes reply) {
+             [this, chief, task, life = servers_[task].life](const Status& status, Bytes reply) {
                if (chief != chief_) return;
+               if (status.ok() && life == servers_[task].life) unseen_.erase(task);
                const bool is_certain = report(task, status, std::move(reply));
                clock_.after(is_certain ? kPause : kShortPause,
                             [this, chief, task] { ask(chief, task); });

@@ -363,7 +363,7 @@ class Simulation {
       if (holders.size() != 2) return cat(homes()[h], " is on ", holders.size(), " servers");
       proto::SetViewRequest message;
       message.home = homes()[h];
-      message.view.make().epoch = 1'000'000;
+      message.view.make().epoch = std::int64_t{1} << 60;
       message.view.make().chain = {holders.back()};
       network_.channel("test", holders.back())
           ->call(kSetView, write_message(message), {}, [](const Status&, const Bytes&) {});
@@ -456,7 +456,8 @@ int main(int argc, char** argv) {
     Simulation simulation(seed, messages);
     const std::string wrong = simulation.run();
     if (wrong.empty()) continue;
-    if (failed++ == 0) std::cout << "seed " << seed << "\n" << simulation.trace() << wrong << "\n";
+    std::cout << "seed " << seed << "\n"
+              << (failed++ == 0 ? simulation.trace() : "") << wrong << "\n";
   }
   std::cout << "simtest: " << seeds << " seeds, " << failed << " failed" << std::endl;
   if (!report.empty()) std::ofstream(report, std::ios::app) << seeds << " " << failed << "\n";

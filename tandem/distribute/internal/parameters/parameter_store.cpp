@@ -1,7 +1,6 @@
 #include "tandem/distribute/internal/parameters/parameter_store.h"
 
 #include <algorithm>
-#include <future>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -26,7 +25,7 @@ ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
     term_ = new_handle();
   }
   if (options_.folder.empty()) return;
-  log_ = std::make_unique<UpdateLog>(options_.folder);
+  log_ = std::make_unique<UpdateLog>(options_.folder, options_.run_later);
   const bool found = log_->recover([this](std::string_view bytes) { restore(bytes); },
                                    [this](std::string_view bytes) { replay(bytes); });
   Actions none;
@@ -343,13 +342,6 @@ void ParameterStore::close() {
     drop_calls(actions);
   }
   run(actions);
-}
-
-void ParameterStore::wait_until_durable() {
-  if (!log_) return;
-  std::promise<void> written;
-  log_->append({}, [&written](const std::exception_ptr&) { written.set_value(); });
-  written.get_future().wait();
 }
 
 ParameterStore::Figures ParameterStore::figures() const {

@@ -45,6 +45,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
     std::string folder = {};  ///< empty: what is here is lost with the process
     /// The way to another task; null if there is none. Channels outlive their calls.
     std::function<Channel*(const std::string& task)> channel = {};
+    UpdateLog::RunLater run_later = {};  ///< of its log
   };
   /// Throws DataLossError if what the folder holds is damaged.
   explicit ParameterStore(Options options);
@@ -71,8 +72,6 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   proto::ReplicaState describe() const;
   /// Ends the calls that wait for others.
   void close();
-  /// Returns when every update applied so far is in the log and answered. Blocks.
-  void wait_until_durable();
 
   struct Figures {
     std::int64_t num_updates = 0;
