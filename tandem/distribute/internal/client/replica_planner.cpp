@@ -6,6 +6,11 @@
 #include "tandem/core/error.h"
 
 namespace tandem::distribute {
+namespace {
+
+constexpr std::int64_t kEpochsOfAChief = std::int64_t{1} << 32;
+
+}  // namespace
 
 ReplicaPlanner::ReplicaPlanner(std::vector<std::string> tasks, int replicas)
     : tasks_(std::move(tasks)),
@@ -81,7 +86,8 @@ std::vector<std::string> ReplicaPlanner::take_over() {
       return one.second->active && !other.second->active;
     });
     Home& home = homes_[name];
-    home.epoch = epoch;
+    // What an earlier chief has sent and what arrives only now is older than any view of this one.
+    home.epoch = (epoch / kEpochsOfAChief + 1) * kEpochsOfAChief;
     home.renew = true;
     for (const auto& [task, state] : holders) {
       const bool is_in_it = state->active || home.chain.empty();
@@ -143,19 +149,23 @@ std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
     // The first cannot reach the next one, though this process may: it goes on alone for now.
     const bool broken = is_broken(name, home);
     if (broken) chain.resize(1);
+    const auto equal = [](const Member& one, const Member& other) {
+      return one.task == other.task && one.incarnation == other.incarnation;
+    };
+    const auto is_changed = [&] {
+      return !std::equal(chain.begin(), chain.end(), home.chain.begin(), home.chain.end(), equal);
+    };
+    // A view that nothing is acknowledged in yet is not replaced to add tasks: the first one may
+    // need to go on alone, where the others cannot be reached from it.
+    const bool may_grow = !broken && (is_changed() || home.renew || home.confirmed);
     for (const std::string& task : candidates(name)) {
-      if (broken || chain.size() >= replicas_) break;
+      if (!may_grow || chain.size() >= replicas_) break;
       const bool is_there = std::any_of(chain.begin(), chain.end(),
                                         [&](const Member& member) { return member.task == task; });
       const Server& server = servers_.at(task);
       if (!is_there && server.answers) chain.push_back({task, server.incarnation, home.epoch + 1});
     }
-    const auto equal = [](const Member& one, const Member& other) {
-      return one.task == other.task && one.incarnation == other.incarnation;
-    };
-    const bool changed =
-        !std::equal(chain.begin(), chain.end(), home.chain.begin(), home.chain.end(), equal);
-    if (changed || home.renew) {
+    if (is_changed() || home.renew) {
       if (!home.chain.empty() && chain.front().task != home.chain.front().task) {
         events_.push_back(cat("lost ", home.chain.front().task, "; ", chain.front().task,
                               " serves the variables of ", name));

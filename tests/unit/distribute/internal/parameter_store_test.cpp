@@ -32,11 +32,12 @@ class Mail {
     const Letter letter = take();
     servers_.at(letter.to)->call(letter.method, letter.request, {}, letter.done);
   }
-  void deliver_all() {
-    while (!empty()) deliver();
-  }
-  void lose_all() {
-    while (!empty()) take().done({Code::kUnavailable, "is lost"}, {});
+  void lose() { take().done({Code::kUnavailable, "is lost"}, {}); }
+  /// It arrives, but the answer is lost.
+  void deliver_in_vain() {
+    const Letter letter = take();
+    servers_.at(letter.to)->call(letter.method, letter.request, {}, [](Status, Bytes) {});
+    letter.done({Code::kUnavailable, "is lost"}, {});
   }
 
  private:
@@ -105,9 +106,10 @@ class ReplicationTest : public testing::Test {
   using Pending = std::shared_ptr<std::optional<Answer>>;
   Pending call(const std::string& task, const char* method, Bytes request) {
     const auto pending = std::make_shared<std::optional<Answer>>();
-    tasks_.at(task).methods.call(
-        method, std::move(request), {},
-        [pending](Status status, Bytes reply) { *pending = {std::move(status), std::move(reply)}; });
+    tasks_.at(task).methods.call(method, std::move(request), {},
+                                 [pending](Status status, Bytes reply) {
+                                   *pending = {std::move(status), std::move(reply)};
+                                 });
     return pending;
   }
   template <class M>
@@ -140,6 +142,9 @@ class ReplicationTest : public testing::Test {
     append_named_tensor_field(bytes, 6, "w", Array::scalar(1.0f));
     return call(task, kPushGradients, std::move(bytes));
   }
+  static bool is_acknowledged(const Pending& pushed) {
+    return pushed->has_value() && (*pushed)->status.ok();
+  }
   float value(const std::string& task) {
     proto::PullRequest request;
     request.home = "a";
@@ -163,12 +168,63 @@ TEST_F(ReplicationTest, APushIsAcknowledgedOnceTheReplicaHasIt) {
   ASSERT_TRUE(set_view(1, {"a", "b"}, true));
   mail.deliver();
   const auto pushed = push("a", 0);
-  EXPECT_FALSE(pushed->has_value());
+  EXPECT_FALSE(is_acknowledged(pushed));
   mail.deliver();
-  ASSERT_TRUE(pushed->has_value());
-  EXPECT_TRUE((*pushed)->status.ok());
+  EXPECT_TRUE(is_acknowledged(pushed));
   ASSERT_TRUE(set_view(2, {"b"}, true));
   EXPECT_EQ(value("b"), 1);
+}
+
+// "a" has applied the push in a view that was replaced, so that no other task has it.
+TEST_F(ReplicationTest, ARepeatedPushIsAcknowledgedOnceTheTasksOfTheViewHaveIt) {
+  ASSERT_TRUE(set_view(1, {"a", "b"}, true));
+  mail.deliver();
+  const auto pushed = push("a", 0);
+  ASSERT_TRUE(set_view(2, {"b"}, false));
+  mail.deliver();  // "b" refuses what comes from view 1
+  ASSERT_TRUE(pushed->has_value());
+  EXPECT_EQ((*pushed)->status.code, Code::kUnavailable);
+  // Before "b" has answered it is lost, so that view 2 is taken back.
+  ASSERT_TRUE(set_view(3, {"a", "c"}, false));
+  const auto repeated = push("a", 0);
+  EXPECT_FALSE(is_acknowledged(repeated));
+  ASSERT_TRUE(set_view(3, {"a", "c"}, true));
+  EXPECT_FALSE(is_acknowledged(repeated));
+  mail.deliver();
+  EXPECT_TRUE(is_acknowledged(repeated));
+  ASSERT_TRUE(set_view(4, {"c"}, true));
+  EXPECT_EQ(value("c"), 1);
+}
+
+TEST_F(ReplicationTest, ATaskThatTakesOverAcknowledgesNothingBeforeTheViewIsConfirmed) {
+  ASSERT_TRUE(set_view(1, {"a", "b"}, true));
+  mail.deliver();
+  push("a", 0);
+  mail.deliver_in_vain();
+  ASSERT_TRUE(set_view(2, {"b"}, false));
+  const auto repeated = push("b", 0);
+  EXPECT_FALSE(is_acknowledged(repeated));
+  ASSERT_TRUE(set_view(2, {"b"}, true));
+  EXPECT_TRUE(is_acknowledged(repeated));
+  EXPECT_EQ(value("b"), 1);
+}
+
+TEST_F(ReplicationTest, LostMessagesToTheNextTaskAreSentAgain) {
+  ASSERT_TRUE(set_view(1, {"a", "b"}, true));
+  mail.lose();
+  mail.deliver_in_vain();
+  const auto first = push("a", 0);
+  mail.deliver();  // the state, which "b" has already
+  mail.lose();
+  mail.deliver_in_vain();
+  const auto second = push("a", 1);
+  mail.deliver();
+  mail.deliver();
+  EXPECT_TRUE(is_acknowledged(first));
+  EXPECT_TRUE(is_acknowledged(second));
+  EXPECT_TRUE(mail.empty());
+  ASSERT_TRUE(set_view(2, {"b"}, true));
+  EXPECT_EQ(value("b"), 2);
 }
 
 }  // namespace
