@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kPause = 0.1, kShortPause = 0.03;
 constexpr double kMeanWriting = 0.005, kLongWriting = 100;  // to the disk
+constexpr double kAgain = 10;
 constexpr auto kHeartbeatTimeout = std::chrono::seconds(2);
 const char* const kChief = "chief";
 
@@ -140,10 +141,16 @@ bool Cluster::report(const std::string& task, const Status& status, Bytes reply)
     if (!unknown_.empty()) return is_certain;
     const std::vector<std::string> none = planner_.take_over();
     not_found_ = {none.begin(), none.end()};
+    // The chief says that it has not found variables, and is started again.
+    clock_.after(kAgain, [this, chief = chief_] {
+      if (chief == chief_ && !not_found_.empty()) replace_chief();
+    });
   }
   // As add_variables does, which waits for such servers.
   for (const distribute::proto::ReplicaState& state : response.state) {
-    const bool begins = state.home == task && !state.state_id.empty() && state.view->epoch == 0;
+    const bool serves =
+        state.view->epoch == 0 || (state.active && state.view->chain.front() == task);
+    const bool begins = state.home == task && !state.state_id.empty() && serves;
     if (begins && not_found_.erase(task) > 0) planner_.begin(task);
   }
   send_views();

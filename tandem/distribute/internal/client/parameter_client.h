@@ -32,7 +32,8 @@ class ParameterClient : public std::enable_shared_from_this<ParameterClient> {
 
   /// How long variables may be away.
   static constexpr auto kPatience = std::chrono::seconds(60);
-  /// `request` has its home. After `kPatience` the call ends with kInternal.
+  /// `request` has its home. The call ends with kInternal where no task has served the variables
+  /// for `kPatience`; one that serves and takes its time is waited for.
   void call(const char* method, Bytes request, std::shared_ptr<const Cancellation> cancellation,
             ReplyDone done);
 

@@ -64,43 +64,51 @@ bool ReplicaPlanner::is_alive(const Member& member) const {
   return server.answers && server.incarnation == member.incarnation;
 }
 
+bool ReplicaPlanner::go_on(const std::string& name, const std::string& state_id) {
+  std::vector<std::pair<std::string, const proto::ReplicaState*>> holders;
+  std::int64_t newest = 0, epoch = -1;
+  for (const std::string& task : candidates(name)) {
+    const proto::ReplicaState* state = held(task, name);
+    if (!state) continue;
+    newest = std::max(newest, state->view->epoch);
+    if (!state_id.empty() && state->state_id != state_id) continue;
+    epoch = std::max(epoch, state->view->epoch);
+    holders.emplace_back(task, state);
+  }
+  if (holders.empty()) return false;
+  // The newest view; of its tasks, those that have been in it all the time come first.
+  std::erase_if(holders, [&](const auto& holder) { return holder.second->view->epoch != epoch; });
+  std::stable_sort(holders.begin(), holders.end(), [](const auto& one, const auto& other) {
+    return one.second->active && !other.second->active;
+  });
+  Home home;
+  // What an earlier chief has sent and what arrives only now is older than any view of this one.
+  home.epoch = (newest / kEpochsOfAChief + 1) * kEpochsOfAChief;
+  home.renew = true;
+  for (const auto& [task, state] : holders) {
+    const bool is_in_it = state->active || home.chain.empty();
+    if (is_in_it) home.chain.push_back({task, servers_.at(task).incarnation, epoch});
+  }
+  home.accepted_chain = home.chain;
+  homes_[name] = std::move(home);
+  return true;
+}
+
 std::vector<std::string> ReplicaPlanner::take_over() {
   std::vector<std::string> none;
   for (const std::string& name : tasks_) {
-    // The newest view; of its tasks, those that have been in it all the time come first.
-    std::vector<std::pair<std::string, const proto::ReplicaState*>> holders;
-    std::int64_t epoch = -1;
-    for (const std::string& task : candidates(name)) {
-      const proto::ReplicaState* state = held(task, name);
-      if (state) epoch = std::max(epoch, state->view->epoch);
-    }
-    for (const std::string& task : candidates(name)) {
-      const proto::ReplicaState* state = held(task, name);
-      if (state && state->view->epoch == epoch) holders.emplace_back(task, state);
-    }
-    if (holders.empty()) {
-      none.push_back(name);
-      continue;
-    }
-    std::stable_sort(holders.begin(), holders.end(), [](const auto& one, const auto& other) {
-      return one.second->active && !other.second->active;
-    });
-    Home& home = homes_[name];
-    // What an earlier chief has sent and what arrives only now is older than any view of this one.
-    home.epoch = (epoch / kEpochsOfAChief + 1) * kEpochsOfAChief;
-    home.renew = true;
-    for (const auto& [task, state] : holders) {
-      const bool is_in_it = state->active || home.chain.empty();
-      if (is_in_it) home.chain.push_back({task, servers_.at(task).incarnation, epoch});
-    }
-    home.accepted_chain = home.chain;
+    if (!go_on(name, {})) none.push_back(name);
   }
   return none;
 }
 
-void ReplicaPlanner::begin(const std::string& home) {
-  const std::vector<Member> chain = {{home, servers_.at(home).incarnation}};
-  homes_[home] = {.chain = chain, .accepted_chain = chain, .renew = true};
+void ReplicaPlanner::begin(const std::string& home) { begun_.insert(home); }
+
+void ReplicaPlanner::go_on_with_begun() {
+  std::erase_if(begun_, [&](const std::string& home) {
+    const proto::ReplicaState* state = held(home, home);
+    return state && go_on(home, state->state_id);
+  });
 }
 
 bool ReplicaPlanner::is_broken(const std::string& name, const Home& home) const {
@@ -141,6 +149,7 @@ ReplicaPlanner::Command ReplicaPlanner::command(const std::string& name, const H
 }
 
 std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
+  go_on_with_begun();
   std::vector<Command> commands;
   for (auto& [name, home] : homes_) {
     std::vector<Member> chain = survivors(name, home.chain);
@@ -209,12 +218,12 @@ bool ReplicaPlanner::accepted(const Command& command) {
 }
 
 bool ReplicaPlanner::complete() const {
-  return std::all_of(homes_.begin(), homes_.end(), [&](const auto& entry) {
-    const auto& [name, home] = entry;
-    if (!home.confirmed || home.chain.size() < replicas_) return false;
-    const proto::ReplicaState* state = held(home.chain.front().task, name);
-    return state && state->view->epoch == home.epoch && (state->linked || replicas_ == 1);
-  });
+  return begun_.empty() && std::all_of(homes_.begin(), homes_.end(), [&](const auto& entry) {
+           const auto& [name, home] = entry;
+           if (!home.confirmed || home.chain.size() < replicas_) return false;
+           const proto::ReplicaState* state = held(home.chain.front().task, name);
+           return state && state->view->epoch == home.epoch && (state->linked || replicas_ == 1);
+         });
 }
 
 std::vector<std::string> ReplicaPlanner::take_events() { return std::exchange(events_, {}); }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ class ReplicaPlanner {
   /// Goes on with what servers hold, by what was reported: the first view of each home. Homes of
   /// which none holds anything are not managed; they are returned.
   std::vector<std::string> take_over();
-  /// Begins with a home's variables, which were created there.
+  /// Begins with a home's variables, which it serves: they were created there, or it had been
+  /// silent when this chief took over. Its next report has them.
   void begin(const std::string& home);
 
   struct Command {
@@ -75,6 +77,10 @@ class ReplicaPlanner {
     std::vector<Member> accepted_chain = {};
     bool renew = false;  // the next view is due, even with equal tasks
   };
+  /// Goes on with the newest view of a home's variables, those of that id if it is not empty. False
+  /// if none is known to hold them.
+  bool go_on(const std::string& name, const std::string& state_id);
+  void go_on_with_begun();
   bool is_alive(const Member& member) const;
   std::vector<Member> survivors(const std::string& name, const std::vector<Member>& members) const;
   /// The home's view for a task.
@@ -86,6 +92,7 @@ class ReplicaPlanner {
   std::size_t replicas_;
   std::map<std::string, Server> servers_;
   std::map<std::string, Home> homes_;
+  std::set<std::string> begun_;  // homes of which there is no view yet
   std::vector<std::string> events_;
 };
 

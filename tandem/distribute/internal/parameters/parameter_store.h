@@ -119,6 +119,9 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
       TANDEM_REQUIRES(mutex_);
   void on_logged(std::uint64_t serial, const std::exception_ptr& error);
 
+  bool is_newer(const proto::ReplicaView& view) const TANDEM_REQUIRES(mutex_) {
+    return view.epoch > view_.epoch && view.epoch >= newest_epoch_;
+  }
   void adopt(const proto::ReplicaView& view, Actions& actions) TANDEM_REQUIRES(mutex_);
   void install_next(Actions& actions) TANDEM_REQUIRES(mutex_);
   void on_installed(std::uint64_t generation, std::int64_t position, const Status& status,
@@ -141,6 +144,8 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   std::string term_ TANDEM_GUARDED_BY(mutex_);
   proto::ReplicaView view_ TANDEM_GUARDED_BY(mutex_);
   bool active_ TANDEM_GUARDED_BY(mutex_) = false;  // takes part in the view
+  // The highest that this task has heard of: views of earlier ones are late messages.
+  std::int64_t newest_epoch_ TANDEM_GUARDED_BY(mutex_) = 0;
   Link link_ TANDEM_GUARDED_BY(mutex_);
   CommitQueue queue_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::int64_t, EarlyRecord> early_ TANDEM_GUARDED_BY(mutex_);  // by position

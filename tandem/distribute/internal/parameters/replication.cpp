@@ -86,7 +86,7 @@ void ParameterStore::set_view(Bytes request, const ReplyDone& done) {
     if (!is_first && serves()) resign(view.epoch, actions);
     const bool repeated = view.epoch == view_.epoch && view.chain == view_.chain && active_;
     const bool accepted = is_first && !state_.id.empty() &&
-                          (repeated || view.epoch > view_.epoch) && view_.epoch >= message.since;
+                          (repeated || is_newer(view)) && view_.epoch >= message.since;
     if (accepted && !repeated) {
       // What is acknowledged now may be on fewer tasks than the chief knows of.
       queue_.hold();
@@ -210,6 +210,7 @@ void ParameterStore::on_forwarded(std::uint64_t generation, std::uint64_t serial
 // Others have gone on without this task. What it has not acknowledged they may not have.
 void ParameterStore::resign(std::int64_t epoch, Actions& actions) {
   if (epoch <= view_.epoch) return;
+  newest_epoch_ = std::max(newest_epoch_, epoch);
   active_ = false;
   queue_.fail({Code::kUnavailable, cat("The task ", options_.task, " has been replaced.")},
               actions);
@@ -233,7 +234,7 @@ void ParameterStore::install(Bytes request, const ReplyDone& done) {
     const MutexLock lock(mutex_);
     const bool repeated =
         view.epoch == view_.epoch && view.chain == view_.chain && active_ && !serves();
-    if (view.epoch <= view_.epoch && !repeated) {
+    if (!is_newer(view) && !repeated) {
       actions.push_back([done, epoch = view_.epoch] { answer(done, false, epoch); });
     } else {
       if (!repeated) {

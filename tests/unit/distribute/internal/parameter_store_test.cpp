@@ -119,16 +119,16 @@ class ReplicationTest : public testing::Test {
     read_message((*pending)->reply, message);
   }
 
+  /// Sends a view to the first task of the chain, or to `to`. Whether it is accepted.
   bool set_view(std::int64_t epoch, const std::vector<std::string>& chain, bool confirmed,
-                std::int64_t since = 0) {
+                const std::string& to = {}) {
     proto::SetViewRequest request;
     request.home = "a";
     request.view.make().epoch = epoch;
     request.view.make().chain = chain;
-    request.since = since;
     request.confirmed = confirmed;
     proto::ReplicaResponse response;
-    read(call(chain.front(), kSetView, write_message(request)), response);
+    read(call(to.empty() ? chain.front() : to, kSetView, write_message(request)), response);
     return response.accepted;
   }
   /// A gradient of 1, as number `sequence`.
@@ -207,6 +207,28 @@ TEST_F(ReplicationTest, ATaskThatTakesOverAcknowledgesNothingBeforeTheViewIsConf
   ASSERT_TRUE(set_view(2, {"b"}, true));
   EXPECT_TRUE(is_acknowledged(repeated));
   EXPECT_EQ(value("b"), 1);
+}
+
+// "b" has applied a push as the first task of view 2 when the chief gives the variables back to
+// "a"; then what the chief had sent before arrives.
+TEST_F(ReplicationTest, ALateViewDoesNotBringBackATaskThatWasReplaced) {
+  ASSERT_TRUE(set_view(1, {"a", "b"}, true));
+  mail.deliver();
+  ASSERT_TRUE(set_view(2, {"b", "a"}, false));
+  const auto pushed = push("b", 0);
+  EXPECT_FALSE(set_view(5, {"a", "c"}, true, "b"));
+  ASSERT_TRUE(pushed->has_value());
+  EXPECT_EQ((*pushed)->status.code, Code::kUnavailable);
+  EXPECT_FALSE(set_view(3, {"b", "c"}, false));
+  EXPECT_FALSE(set_view(4, {"b"}, true));
+  const auto repeated = push("b", 0);
+  ASSERT_TRUE(repeated->has_value());
+  EXPECT_EQ((*repeated)->status.code, Code::kUnavailable);
+  // It is a replica again as one that has nothing.
+  ASSERT_TRUE(set_view(6, {"a", "b"}, true));
+  while (!mail.empty()) mail.deliver();
+  ASSERT_TRUE(set_view(7, {"b"}, true));
+  EXPECT_EQ(value("b"), 0);
 }
 
 TEST_F(ReplicationTest, LostMessagesToTheNextTaskAreSentAgain) {

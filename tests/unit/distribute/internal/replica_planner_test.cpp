@@ -71,8 +71,8 @@ TEST_F(ReplicaPlannerTest, AReplicaTakesOverOnlyWithTheState) {
 // "a" may have acknowledged updates alone once it was known to have the view without "b".
 TEST_F(ReplicaPlannerTest, AViewThatWasNotAcceptedIsTakenBack) {
   for (const bool is_accepted : {false, true}) {
-    planner.begin("a");
     planner.report("a", answer("a1", 0));
+    planner.begin("a");
     planner.report("b", answer("b1"));
     const auto both = command();
     planner.accepted(both);
@@ -148,6 +148,19 @@ TEST_F(ReplicaPlannerTest, AServerThatHasReadItsFolderGoesOnBesideAReplicaWithou
   EXPECT_EQ(next.task, "a");
   EXPECT_EQ(next.view.chain, kTasks);
   EXPECT_GT(next.view.epoch, both.view.epoch);
+}
+
+// It serves in a view of an earlier chief, of which the new one has not heard when it takes over.
+TEST_F(ReplicaPlannerTest, AHomeThatWasSilentGoesOnInANewerView) {
+  ReplicaPlanner next(kTasks, 2);
+  EXPECT_EQ(next.take_over(), kTasks);
+  next.begin("a");
+  EXPECT_TRUE(next.plan().empty());
+  next.report("a", answer("a1", 7));
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "a");
+  EXPECT_GT(commands.front().view.epoch, 7);
 }
 
 }  // namespace
