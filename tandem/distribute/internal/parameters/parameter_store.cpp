@@ -195,12 +195,11 @@ void ParameterStore::push(Bytes request, const ReplyDone& done) {
       apply_group({pushed}, actions);
     } else {
       std::shared_ptr<Push>& waiting = waiting_[{message.coordinator, message.sequence}];
-      if (waiting) {  // a caller that asks again has lost its first call
-        actions.push_back([earlier = waiting] {
-          earlier->done({Code::kCancelled, "The update was pushed again."}, {});
-        });
+      if (waiting) {
+        waiting->done = both(std::move(waiting->done), done);
+      } else {
+        waiting = pushed;
       }
-      waiting = pushed;
       apply_waiting(actions);
     }
   }

@@ -85,8 +85,8 @@ void ParameterStore::set_view(Bytes request, const ReplyDone& done) {
     const bool is_first = view.chain.front() == options_.task;
     if (!is_first && serves()) resign(view.epoch, actions);
     const bool repeated = view.epoch == view_.epoch && view.chain == view_.chain && active_;
-    const bool accepted = is_first && !state_.id.empty() &&
-                          (repeated || is_newer(view)) && view_.epoch >= message.since;
+    const bool accepted = is_first && !state_.id.empty() && (repeated || is_newer(view)) &&
+                          view_.epoch >= message.since;
     if (accepted && !repeated) {
       // What is acknowledged now may be on fewer tasks than the chief knows of.
       queue_.hold();
@@ -272,14 +272,9 @@ void ParameterStore::forward(Bytes request, const ReplyDone& done) {
       queue_.wait(reply, actions);
     } else {
       EarlyRecord& early = early_[message.position];
-      if (early.done) {
-        actions.push_back([earlier = std::move(early.done)] {
-          earlier({Code::kCancelled, "The record was sent again."}, {});
-        });
-      }
       early.record = {};
       early.record.append(message.record, request.owner());
-      early.done = done;
+      early.done = early.done ? both(std::move(early.done), done) : done;
       while (!early_.empty() && early_.begin()->first == state_.position + 1) {
         const EarlyRecord next = std::move(early_.begin()->second);
         early_.erase(early_.begin());

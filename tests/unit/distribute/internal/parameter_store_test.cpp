@@ -77,7 +77,7 @@ class ReplicationTest : public testing::Test {
     MethodTable methods;
     std::unique_ptr<ParameterServer> server;
   };
-  ReplicationTest() {
+  explicit ReplicationTest(int replicas_to_aggregate = 0) {
     for (const char* name : {"a", "b", "c"}) {
       Task& task = tasks_[name];
       ParameterServer::Options options;
@@ -92,6 +92,7 @@ class ReplicationTest : public testing::Test {
     request.home = "a";
     request.optimizer.make().name = "sgd";
     request.optimizer.make().learning_rate = 1;
+    request.replicas_to_aggregate = replicas_to_aggregate;
     Bytes bytes = write_message(request);
     append_named_tensor_field(bytes, 1, "w", Array::zeros(DType::kFloat, Shape{}));
     proto::CreateParametersResponse response;
@@ -138,6 +139,7 @@ class ReplicationTest : public testing::Test {
     request.state_id = state_id_;
     request.coordinator = "chief";
     request.sequence = sequence;
+    request.term = term;
     Bytes bytes = write_message(request);
     append_named_tensor_field(bytes, 6, "w", Array::scalar(1.0f));
     return call(task, kPushGradients, std::move(bytes));
@@ -146,6 +148,22 @@ class ReplicationTest : public testing::Test {
     return pushed->has_value() && (*pushed)->status.ok();
   }
   float value(const std::string& task) {
+    Bytes reply;
+    const proto::PullResponse pulled = pull(task, reply);
+    if (pulled.parameter.size() != 1) return -1;
+    return -read_tensor(pulled.parameter[0].value, nullptr).data<float>()[0];
+  }
+  std::string pull_term(const std::string& task) {
+    Bytes reply;
+    return pull(task, reply).term;
+  }
+
+  Mail mail;
+  std::string term;  // of pushes
+
+ private:
+  /// A view into `reply`.
+  proto::PullResponse pull(const std::string& task, Bytes& reply) {
     proto::PullRequest request;
     request.home = "a";
     request.state_id = state_id_;
@@ -153,13 +171,9 @@ class ReplicationTest : public testing::Test {
     const Pending pulled = call(task, kPullParameters, write_message(request));
     proto::PullResponse response;
     read(pulled, response);
-    if (response.parameter.size() != 1) return -1;
-    return -read_tensor(response.parameter[0].value, nullptr).data<float>()[0];
+    if (pulled->has_value()) reply = (*pulled)->reply;
+    return response;
   }
-
-  Mail mail;
-
- private:
   std::map<std::string, Task> tasks_;
   std::string state_id_;
 };
@@ -247,6 +261,24 @@ TEST_F(ReplicationTest, LostMessagesToTheNextTaskAreSentAgain) {
   EXPECT_TRUE(mail.empty());
   ASSERT_TRUE(set_view(2, {"b"}, true));
   EXPECT_EQ(value("b"), 2);
+}
+
+class AggregationTest : public ReplicationTest {
+ protected:
+  AggregationTest() : ReplicationTest(2) {}
+};
+
+// A worker that was paused pushes after the one that has taken its place.
+TEST_F(AggregationTest, CallsThatPushOneUpdateAreAllAnswered) {
+  term = pull_term("a");
+  const auto late = push("a", 0), first = push("a", 0);
+  EXPECT_FALSE(late->has_value());
+  EXPECT_FALSE(first->has_value());
+  const auto second = push("a", 1);
+  EXPECT_TRUE(is_acknowledged(late));
+  EXPECT_TRUE(is_acknowledged(first));
+  EXPECT_TRUE(is_acknowledged(second));
+  EXPECT_EQ(value("a"), 1);  // the mean
 }
 
 }  // namespace
