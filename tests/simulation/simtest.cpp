@@ -322,6 +322,7 @@ class Simulation {
   // As `join` does: again and again, since a server that is started again does not know of it.
   void flush() {
     for (std::size_t h = 0; h < homes().size(); ++h) {
+      if (!flushed_.insert(h).second) continue;
       proto::FlushRequest message;
       message.home = homes()[h];
       message.state_id = state_ids_[h];
@@ -329,7 +330,7 @@ class Simulation {
       message.below = settings_.closures;
       client("chief", homes()[h])
           ->call(kFlushGradients, write_message(message), nullptr,
-                 [](const Status&, const Bytes&) {});
+                 [this, h](const Status&, const Bytes&) { flushed_.erase(h); });
     }
     clock_.after(0.5, [this] { flush(); });
   }
@@ -433,6 +434,7 @@ class Simulation {
   std::vector<std::string> state_ids_;
   std::vector<Worker> workers_;
   std::set<int> waiting_, finished_;
+  std::set<std::size_t> flushed_;    // homes that have not answered yet
   std::multiset<std::string> down_;  // killed, paused or cut off
   double progress_ = 0;
   bool calm_ = false;  // nothing more goes wrong
@@ -455,9 +457,11 @@ int main(int argc, char** argv) {
   for (std::uint64_t seed = start; seed < start + seeds; ++seed) {
     Simulation simulation(seed, messages);
     const std::string wrong = simulation.run();
+    if (messages || (!wrong.empty() && failed == 0)) std::cout << simulation.trace();
     if (wrong.empty()) continue;
-    std::cout << "seed " << seed << "\n"
-              << (failed++ == 0 ? simulation.trace() : "") << wrong << "\n";
+    std::cout << "seed " << seed << ": " << wrong << "\n";
+    if (failed++ == 0 && !messages)
+      std::cout << "(--seeds 1 --start " << seed << " --trace messages shows each message)\n";
   }
   std::cout << "simtest: " << seeds << " seeds, " << failed << " failed" << std::endl;
   if (!report.empty()) std::ofstream(report, std::ios::app) << seeds << " " << failed << "\n";
