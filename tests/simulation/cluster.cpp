@@ -141,7 +141,7 @@ bool Cluster::report(const std::string& task, const Status& status, Bytes reply)
     if (!unknown_.empty()) return is_certain;
     const std::vector<std::string> none = planner_.take_over();
     not_found_ = {none.begin(), none.end()};
-    // The chief says that it has not found variables, and is started again.
+    // The chief reports that it has not found variables, and is started again.
     clock_.after(kAgain, [this, chief = chief_] {
       if (chief == chief_ && !not_found_.empty()) replace_chief();
     });

@@ -17,7 +17,7 @@ namespace tandem::simulation {
 /// All on the thread of the clock.
 class Network {
  public:
-  /// What happens to each message is told to `trace`, if there is one.
+  /// `trace` is called with what happens to each message, if there is one.
   explicit Network(Clock& clock, std::function<void(const std::string& line)> trace = {})
       : clock_(clock), trace_(std::move(trace)) {}
 

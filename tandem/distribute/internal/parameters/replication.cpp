@@ -104,8 +104,8 @@ void ParameterStore::adopt(const proto::ReplicaView& view, Actions& actions) {
   if (!serves() || view_.epoch == 0) term_ = new_handle();
   view_ = view;
   active_ = true;
-  // What was applied in an earlier view may be nowhere else: one that pushes it again, and is told
-  // that it is a duplicate, waits for this entry, until the view's tasks have the whole state.
+  // What was applied in an earlier view may be nowhere else. Callers that push it again, as
+  // duplicates, wait for this entry: until the view's tasks have the whole state.
   const std::uint64_t serial = queue_.add(state_.position, {}, !log_, false).serial;
   if (log_) {
     proto::UpdateRecord record;

@@ -130,7 +130,7 @@ TEST_F(ReplicaPlannerTest, OneFailedQuestionIsNoLoss) {
     EXPECT_FALSE(planner.report_failure("b"));
     EXPECT_TRUE(planner.plan().empty());
   }
-  planner.report("b", answer("b1", both.view.epoch));  // and they are counted anew
+  planner.report("b", answer("b1", both.view.epoch));  // the count starts over
   for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure)
     EXPECT_FALSE(planner.report_failure("b"));
   EXPECT_TRUE(planner.plan().empty());
