@@ -1,8 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <random>
 #include <utility>
 #include <vector>
@@ -14,15 +14,17 @@ class Clock {
  public:
   explicit Clock(std::uint64_t seed) : random_(seed) {}
   void after(double seconds, std::function<void()> event) {
-    events_.push({now_ + seconds, number_++, std::move(event)});
+    events_.push_back({now_ + seconds, number_++, std::move(event)});
+    std::push_heap(events_.begin(), events_.end());
   }
   /// False when nothing is left to happen before `limit`.
   bool step(double limit) {
-    if (events_.empty() || events_.top().time > limit) return false;
-    const auto event = events_.top().run;
-    now_ = events_.top().time;
-    events_.pop();
-    event();
+    if (events_.empty() || events_.front().time > limit) return false;
+    std::pop_heap(events_.begin(), events_.end());
+    const Event event = std::move(events_.back());
+    events_.pop_back();
+    now_ = event.time;
+    event.run();
     return true;
   }
   double now() const { return now_; }
@@ -42,7 +44,7 @@ class Clock {
   std::mt19937_64 random_;
   double now_ = 0;
   std::uint64_t number_ = 0;
-  std::priority_queue<Event> events_;
+  std::vector<Event> events_;  // a heap
 };
 
 }  // namespace tandem::simulation

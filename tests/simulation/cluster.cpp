@@ -18,7 +18,9 @@ using distribute::write_message;
 
 namespace {
 
-constexpr double kPause = 0.1;
+constexpr double kPause = 0.1, kShortPause = 0.03;
+constexpr double kMeanWriting = 0.005, kLongWriting = 100;  // to the disk
+constexpr double kAgain = 10;
 constexpr auto kHeartbeatTimeout = std::chrono::seconds(2);
 const char* const kChief = "chief";
 
@@ -57,11 +59,16 @@ void Cluster::restart(const std::string& task) {
   options.channel = [this, task](const std::string& other) {
     return network_.channel(task, other);
   };
+  options.run_later = [this](std::function<void()> work) {
+    clock_.after(clock_.seconds(kMeanWriting), std::move(work));
+  };
   const auto process = std::make_shared<ParameterServer>(options);
   const auto methods = std::make_shared<distribute::MethodTable>();
   process->add_to(*methods);
   servers_[task].process = process;
-  network_.start(task, methods, [process] { process->wait_until_durable(); });
+  ++servers_[task].life;
+  unseen_.insert(task);
+  network_.start(task, methods);
 }
 
 void Cluster::kill(const std::string& task) {
@@ -88,7 +95,7 @@ std::string Cluster::create(const std::string& home, Bytes request) {
                  read_message(reply, response);
                  state_id = response.state_id;
                });
-  servers_[home].process->wait_until_durable();
+  while (state_id.empty() && clock_.step(kLongWriting)) continue;
   return state_id;
 }
 
@@ -100,55 +107,67 @@ void Cluster::replace_chief() {
   planner_ = ReplicaPlanner(tasks_, options_.replicas);
   unknown_ = {tasks_.begin(), tasks_.end()};
   not_found_.clear();
-  ask_all(++chief_);
+  ++chief_;
+  for (const std::string& task : tasks_) ask(chief_, task);
 }
 
-void Cluster::ask_all(int chief) {
+// As ServerWatch does: one question to a server at a time, and the next one soon after a failure.
+void Cluster::ask(int chief, const std::string& task) {
   if (chief != chief_) return;
-  for (const std::string& task : tasks_) {
-    network_.channel(kChief, task)
-        ->call(distribute::kDescribeParameters, {}, {.timeout = kHeartbeatTimeout},
-               [this, chief, task](const Status& status, Bytes reply) {
-                 report(chief, task, status, std::move(reply));
-               });
-  }
-  clock_.after(kPause, [this, chief] { ask_all(chief); });
+  network_.channel(kChief, task)
+      ->call(distribute::kDescribeParameters, {}, {.timeout = kHeartbeatTimeout},
+             [this, chief, task, life = servers_[task].life](const Status& status, Bytes reply) {
+               if (chief != chief_) return;
+               if (status.ok() && life == servers_[task].life) unseen_.erase(task);
+               const bool is_certain = report(task, status, std::move(reply));
+               clock_.after(is_certain ? kPause : kShortPause,
+                            [this, chief, task] { ask(chief, task); });
+             });
 }
 
-void Cluster::report(int chief, const std::string& task, const Status& status, Bytes reply) {
-  if (chief != chief_) return;
+bool Cluster::report(const std::string& task, const Status& status, Bytes reply) {
   distribute::proto::DescribeResponse response;
+  bool is_certain = true;
   if (status.ok()) {
     read_message(reply, response);
     planner_.report(task, response);
-  } else {
+  } else if (status.code == Code::kDeadlineExceeded) {
     planner_.report_silence(task);
+  } else {
+    is_certain = planner_.report_failure(task);
   }
   if (!unknown_.empty()) {
-    unknown_.erase(task);
-    if (!unknown_.empty()) return;
+    if (is_certain) unknown_.erase(task);
+    if (!unknown_.empty()) return is_certain;
     const std::vector<std::string> none = planner_.take_over();
     not_found_ = {none.begin(), none.end()};
+    // The chief reports that it has not found variables, and is started again.
+    clock_.after(kAgain, [this, chief = chief_] {
+      if (chief == chief_ && !not_found_.empty()) replace_chief();
+    });
   }
   // As add_variables does, which waits for such servers.
   for (const distribute::proto::ReplicaState& state : response.state) {
-    const bool begins = state.home == task && !state.state_id.empty() && state.view->epoch == 0;
+    const bool serves =
+        state.view->epoch == 0 || (state.active && state.view->chain.front() == task);
+    const bool begins = state.home == task && !state.state_id.empty() && serves;
     if (begins && not_found_.erase(task) > 0) planner_.begin(task);
   }
-  send_views(chief);
+  send_views();
+  return is_certain;
 }
 
-void Cluster::send_views(int chief) {
+void Cluster::send_views() {
   for (const ReplicaPlanner::Command& command : planner_.plan()) {
     views_[command.home] = command.view;
     network_.channel(kChief, command.task)
         ->call(distribute::kSetView, write_message(ReplicaPlanner::request(command)),
                {.timeout = kHeartbeatTimeout},
-               [this, chief, command](const Status& answer, Bytes bytes) {
+               [this, chief = chief_, command](const Status& answer, Bytes bytes) {
                  if (chief != chief_ || !answer.ok()) return;
                  distribute::proto::ReplicaResponse response;
                  read_message(bytes, response);
-                 if (response.accepted && planner_.accepted(command)) send_views(chief);
+                 if (response.accepted && planner_.accepted(command)) send_views();
                });
   }
 }

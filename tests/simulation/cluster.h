@@ -38,10 +38,10 @@ class Cluster {
   bool is_up(const std::string& task) const;
   /// Another chief in place of the one that is.
   void replace_chief();
-  /// Whether each variable is on as many servers as it should be.
+  /// Whether each variable is on as many servers as it should be, since the last restart of any.
   bool complete() const {
     return options_.replicas == 1 ||
-           (unknown_.empty() && not_found_.empty() && planner_.complete());
+           (unknown_.empty() && not_found_.empty() && unseen_.empty() && planner_.complete());
   }
   /// The tasks that hold a home's variables, by the last view.
   std::vector<std::string> holders(const std::string& home) const;
@@ -50,11 +50,12 @@ class Cluster {
  private:
   struct Server {
     std::shared_ptr<distribute::ParameterServer> process;
+    int life = 0;
   };
-  void ask_all(int chief);
-  void report(int chief, const std::string& task, const distribute::Status& status,
-              distribute::Bytes reply);
-  void send_views(int chief);
+  void ask(int chief, const std::string& task);
+  /// Whether it is known now if the task is there.
+  bool report(const std::string& task, const distribute::Status& status, distribute::Bytes reply);
+  void send_views();
 
   Clock& clock_;
   Network& network_;
@@ -63,6 +64,7 @@ class Cluster {
   std::map<std::string, Server> servers_;
   distribute::ReplicaPlanner planner_;
   int chief_ = 0;                    // the how-manieth
+  std::set<std::string> unseen_;     // started, and the chief does not know it yet
   std::set<std::string> unknown_;    // what a new chief has not heard of
   std::set<std::string> not_found_;  // homes that were away then, and are not in a view yet
   std::map<std::string, distribute::proto::ReplicaView> views_;

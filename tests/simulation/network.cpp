@@ -1,6 +1,8 @@
 #include "tests/simulation/network.h"
 
-#include <algorithm>
+#include "tandem/core/error.h"
+
+#include "tests/simulation/message_text.h"
 
 namespace tandem::simulation {
 
@@ -44,18 +46,15 @@ distribute::Channel* Network::channel(const std::string& from, const std::string
   return way.get();
 }
 
-void Network::start(const std::string& node, std::shared_ptr<distribute::MethodTable> service,
-                    std::function<void()> settle) {
+void Network::start(const std::string& node, std::shared_ptr<distribute::MethodTable> service) {
   Node& started = nodes_[node];
   started.service = std::move(service);
-  started.settle = std::move(settle);
   ++started.life;
 }
 
 void Network::stop(const std::string& node) {
   Node& stopped = nodes_[node];
   stopped.service = nullptr;
-  stopped.settle = nullptr;
   stopped.paused = false;
   stopped.arrived.clear();
   ++stopped.life;
@@ -78,6 +77,11 @@ bool Network::is_cut(const std::string& one, const std::string& other) const {
   return cuts_.contains({one, other}) || cuts_.contains({other, one});
 }
 
+void Network::note(const Call& call, const std::string& what) const {
+  if (trace_)
+    trace_(cat("  #", call.id, " ", short_name(call.from), " > ", short_name(call.to), " ", what));
+}
+
 void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& options) {
   if (options.timeout) {
     clock_.after(seconds_of(*options.timeout), [this, call] {
@@ -94,8 +98,10 @@ void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& option
     }
     return;
   }
+  if (trace_) note(*call, request_text(call->method, call->request));
   const int copies = clock_.chance(loss_) ? 0 : clock_.chance(loss_) ? 2 : 1;
   if (copies == 0 || is_cut(call->from, call->to)) {
+    note(*call, "is lost");
     clock_.after(kNoticedAfter, [this, call] {
       finish(call, {Code::kUnavailable, "is lost"}, {});
     });
@@ -109,6 +115,8 @@ void Network::begin(const std::shared_ptr<Call>& call, const CallOptions& option
     // A second copy comes when the caller does not wait any more.
     const auto copy = std::make_shared<Call>(*call);
     copy->id = next_id_++;
+    copy->context = {};
+    note(*copy, cat("will repeat #", call->id));
     copy->done = [](const Status&, const Bytes&) {};
     clock_.after(clock_.seconds(kNoticedAfter), [this, call, copy] {
       if (!call->done) deliver(copy);
@@ -124,43 +132,32 @@ void Network::deliver(const std::shared_ptr<Call>& call) {
     node.arrived.push_back([this, call] { deliver(call); });
     return;
   }
-  const int life = node.life;
-  distribute::CallContext context;
+  note(*call, "arrives");
   const auto service = node.service;  // a call may outlive the node
-  service->call(call->method, Bytes(call->request), context,
-                [this, call, life](const Status& status, Bytes reply) {
-                  const MutexLock lock(mutex_);
-                  replies_.push_back({call, life, status, std::move(reply)});
+  service->call(call->method, Bytes(call->request), call->context,
+                [this, call, life = node.life](const Status& status, const Bytes& reply) {
+                  answer(call, life, status, reply);
                 });
-  if (node.settle) node.settle();
-  std::vector<Reply> replies;
-  {
-    const MutexLock lock(mutex_);
-    replies.swap(replies_);
+}
+
+void Network::answer(const std::shared_ptr<Call>& call, int life, const Status& status,
+                     const Bytes& reply) {
+  if (trace_) note(*call, cat("is answered: ", reply_text(call->method, status, reply)));
+  if (life != nodes_[call->to].life || clock_.chance(loss_) || is_cut(call->from, call->to)) {
+    note(*call, "answer is lost");
+    clock_.after(kNoticedAfter, [this, call] {
+      finish(call, {Code::kUnavailable, "is lost"}, {});
+    });
+    return;
   }
-  // They may come from several threads, and a seed has to replay.
-  std::stable_sort(replies.begin(), replies.end(), [](const Reply& one, const Reply& other) {
-    return one.call->id < other.call->id;
-  });
-  for (Reply& reply : replies) {
-    const std::shared_ptr<Call> answered = reply.call;
-    if (reply.life != nodes_[answered->to].life || clock_.chance(loss_) ||
-        is_cut(answered->from, answered->to)) {
-      clock_.after(kNoticedAfter, [this, answered] {
-        finish(answered, {Code::kUnavailable, "is lost"}, {});
-      });
-      continue;
-    }
-    clock_.after(clock_.seconds(kMeanDelay),
-                 [this, answered, status = reply.status, bytes = std::move(reply.bytes)] {
-                   finish(answered, status, bytes);
-                 });
-  }
+  clock_.after(clock_.seconds(kMeanDelay),
+               [this, call, status, reply] { finish(call, status, reply); });
 }
 
 void Network::finish(const std::shared_ptr<Call>& call, Status status, Bytes reply) {
   nodes_[call->to].open.erase(call->id);
   if (!call->done) return;
+  call->context.cancellation->cancel();  // the caller does not wait any more
   if (call->cancellation && call->cancellation->cancelled()) {
     status = {Code::kCancelled, "is cancelled"};
     reply = {};

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/rpc/method_table.h"
 
 #include "tests/simulation/clock.h"
@@ -15,14 +14,15 @@
 namespace tandem::simulation {
 
 /// Nodes, and calls between them that take time, get lost, arrive twice and overtake each other.
-/// All on the thread of the clock; only answers may come from others.
+/// All on the thread of the clock.
 class Network {
  public:
-  explicit Network(Clock& clock) : clock_(clock) {}
+  /// `trace` is called with what happens to each message, if there is one.
+  explicit Network(Clock& clock, std::function<void(const std::string& line)> trace = {})
+      : clock_(clock), trace_(std::move(trace)) {}
 
-  /// The service of a node that has begun. `settle` returns when what a call has begun is done.
-  void start(const std::string& node, std::shared_ptr<distribute::MethodTable> service,
-             std::function<void()> settle);
+  /// The service of a node that has begun.
+  void start(const std::string& node, std::shared_ptr<distribute::MethodTable> service);
   /// Calls that the node has not answered end with UNAVAILABLE.
   void stop(const std::string& node);
   /// What arrives at a paused node waits there.
@@ -40,7 +40,6 @@ class Network {
   struct Call;
   struct Node {
     std::shared_ptr<distribute::MethodTable> service;
-    std::function<void()> settle;
     int life = 0;
     bool paused = false;
     std::vector<std::function<void()>> arrived;
@@ -53,28 +52,25 @@ class Network {
     std::string request;
     std::shared_ptr<const Cancellation> cancellation;
     distribute::ReplyDone done;
-  };
-  struct Reply {
-    std::shared_ptr<Call> call;
-    int life;
-    distribute::Status status;
-    distribute::Bytes bytes;
+    distribute::CallContext context = {};  // at the node that is called
   };
   class Way;
   void begin(const std::shared_ptr<Call>& call, const distribute::CallOptions& options);
   void deliver(const std::shared_ptr<Call>& call);
+  void answer(const std::shared_ptr<Call>& call, int life, const distribute::Status& status,
+              const distribute::Bytes& reply);
   void finish(const std::shared_ptr<Call>& call, distribute::Status status,
               distribute::Bytes reply);
   bool is_cut(const std::string& one, const std::string& other) const;
+  void note(const Call& call, const std::string& what) const;
 
   Clock& clock_;
+  const std::function<void(const std::string& line)> trace_;
   double loss_ = 0;
   std::uint64_t next_id_ = 0;
   std::map<std::string, Node> nodes_;
   std::set<std::pair<std::string, std::string>> cuts_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<distribute::Channel>> ways_;
-  Mutex mutex_;
-  std::vector<Reply> replies_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem::simulation

@@ -1,5 +1,5 @@
-// Parameter servers under a simulated network and clock: simtest --seeds N [--start S] [--report
-// FILE].
+// Parameter servers under a simulated network and clock:
+//   simtest --seeds N [--start S] [--report FILE] [--trace messages]
 //
 // A seed decides delays, lost and repeated messages, their order, partitions of the network, and
 // when servers, workers and the chief are killed, paused and started again. Servers are the real
@@ -13,6 +13,7 @@
 // replicas are equal.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -58,9 +59,11 @@ struct Settings {
 
 class Simulation {
  public:
-  explicit Simulation(std::uint64_t seed)
+  /// With `messages` the trace has what happens to each message, too.
+  Simulation(std::uint64_t seed, bool messages)
       : clock_(seed),
-        network_(clock_),
+        network_(clock_, messages ? [this](const std::string& line) { note(line); }
+                                  : std::function<void(const std::string&)>()),
         settings_(clock_),
         cluster_(clock_, network_,
                  {settings_.servers, settings_.replicas, settings_.durable,
@@ -120,7 +123,10 @@ class Simulation {
     std::vector<ParameterClient::Replica> replicas;
     for (const std::string& task : cluster_.candidates(home))
       replicas.push_back({task, network_.channel(from, task)});
-    return std::make_shared<ParameterClient>(std::move(replicas));
+    return std::make_shared<ParameterClient>(std::move(replicas), [this] {
+      return ParameterClient::Time(std::chrono::duration_cast<ParameterClient::Time::duration>(
+          std::chrono::duration<double>(clock_.now())));
+    });
   }
 
   std::string create(const std::string& home) {
@@ -316,6 +322,7 @@ class Simulation {
   // As `join` does: again and again, since a server that is started again does not know of it.
   void flush() {
     for (std::size_t h = 0; h < homes().size(); ++h) {
+      if (!flushed_.insert(h).second) continue;
       proto::FlushRequest message;
       message.home = homes()[h];
       message.state_id = state_ids_[h];
@@ -323,7 +330,7 @@ class Simulation {
       message.below = settings_.closures;
       client("chief", homes()[h])
           ->call(kFlushGradients, write_message(message), nullptr,
-                 [](const Status&, const Bytes&) {});
+                 [this, h](const Status&, const Bytes&) { flushed_.erase(h); });
     }
     clock_.after(0.5, [this] { flush(); });
   }
@@ -357,7 +364,7 @@ class Simulation {
       if (holders.size() != 2) return cat(homes()[h], " is on ", holders.size(), " servers");
       proto::SetViewRequest message;
       message.home = homes()[h];
-      message.view.make().epoch = 1'000'000;
+      message.view.make().epoch = std::int64_t{1} << 60;
       message.view.make().chain = {holders.back()};
       network_.channel("test", holders.back())
           ->call(kSetView, write_message(message), {}, [](const Status&, const Bytes&) {});
@@ -420,16 +427,17 @@ class Simulation {
 
   static constexpr int kSpareWorkers = 8;
   Clock clock_;
+  std::string failure_, trace_;
   simulation::Network network_;
   const Settings settings_;
   Cluster cluster_;
   std::vector<std::string> state_ids_;
   std::vector<Worker> workers_;
   std::set<int> waiting_, finished_;
+  std::set<std::size_t> flushed_;    // homes that have not answered yet
   std::multiset<std::string> down_;  // killed, paused or cut off
   double progress_ = 0;
   bool calm_ = false;  // nothing more goes wrong
-  std::string failure_, trace_;
 };
 
 }  // namespace
@@ -437,18 +445,23 @@ class Simulation {
 int main(int argc, char** argv) {
   std::uint64_t seeds = 300, start = 1;
   std::string report;
+  bool messages = false;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string word = argv[i];
     if (word == "--seeds") seeds = std::stoull(argv[i + 1]);
     if (word == "--start") start = std::stoull(argv[i + 1]);
     if (word == "--report") report = argv[i + 1];
+    if (word == "--trace") messages = std::string_view(argv[i + 1]) == "messages";
   }
   std::uint64_t failed = 0;
   for (std::uint64_t seed = start; seed < start + seeds; ++seed) {
-    Simulation simulation(seed);
+    Simulation simulation(seed, messages);
     const std::string wrong = simulation.run();
+    if (messages || (!wrong.empty() && failed == 0)) std::cout << simulation.trace();
     if (wrong.empty()) continue;
-    if (failed++ == 0) std::cout << "seed " << seed << "\n" << simulation.trace() << wrong << "\n";
+    std::cout << "seed " << seed << ": " << wrong << "\n";
+    if (failed++ == 0 && !messages)
+      std::cout << "(--seeds 1 --start " << seed << " --trace messages shows each message)\n";
   }
   std::cout << "simtest: " << seeds << " seeds, " << failed << " failed" << std::endl;
   if (!report.empty()) std::ofstream(report, std::ios::app) << seeds << " " << failed << "\n";

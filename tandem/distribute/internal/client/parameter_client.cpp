@@ -11,11 +11,12 @@
 namespace tandem::distribute {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr auto kAskFor = std::chrono::milliseconds(500);
-// A task that has stopped, though its machine answers, must not hold a call for long.
-constexpr auto kMaxAttempt = std::chrono::seconds(10);
+// A task that has stopped, though its machine answers, must not hold a call for long. Where it
+// turns out that it only takes its time, as updates do that wait for other workers, and large
+// messages, the next attempt may take twice as long.
+constexpr auto kFirstAttempt = std::chrono::seconds(10),
+               kLongestAttempt = std::chrono::seconds(160);
 
 }  // namespace
 
@@ -24,34 +25,42 @@ struct ParameterClient::Call {
   Bytes request;
   std::shared_ptr<const Cancellation> cancellation;
   ReplyDone done;
-  Clock::time_point until = Clock::now() + kPatience;
+  Time until;  // unless a task turns out to serve
+  std::chrono::nanoseconds attempt_timeout = kFirstAttempt;
 };
 
-ParameterClient::ParameterClient(std::vector<Replica> replicas) : replicas_(std::move(replicas)) {}
+ParameterClient::ParameterClient(std::vector<Replica> replicas, Now now)
+    : replicas_(std::move(replicas)), now_(std::move(now)) {}
+
+bool ParameterClient::has_time(const Call& call) const {
+  return now_() < call.until && !(call.cancellation && call.cancellation->cancelled());
+}
 
 void ParameterClient::call(const char* method, Bytes request,
                            std::shared_ptr<const Cancellation> cancellation, ReplyDone done) {
-  attempt(std::make_shared<Call>(
-      Call{method, std::move(request), std::move(cancellation), std::move(done)}));
+  attempt(std::make_shared<Call>(Call{method, std::move(request), std::move(cancellation),
+                                      std::move(done), now_() + kPatience}));
 }
 
 void ParameterClient::attempt(const std::shared_ptr<Call>& call) {
   const Replica& replica = replicas_[serving_];
   const bool alone = replicas_.size() == 1;
-  std::chrono::nanoseconds left = call->until - Clock::now();
-  if (!alone) left = std::min<std::chrono::nanoseconds>(left, kMaxAttempt);
   replica.channel->call(
       call->method, call->request,
-      {.timeout = left, .cancellation = call->cancellation, .wait_for_ready = alone},
+      {.timeout = call->attempt_timeout,
+       .cancellation = call->cancellation,
+       .wait_for_ready = alone},
       [self = shared_from_this(), call, alone, &replica](Status status, Bytes reply) {
-        const bool has_time =
-            Clock::now() < call->until && !(call->cancellation && call->cancellation->cancelled());
         const bool is_away = status.code == Code::kUnavailable;
-        if (alone && is_away && has_time) return self->attempt(call);
-        const bool may_have_moved =
-            is_away || status.code == Code::kDataLoss || status.code == Code::kDeadlineExceeded;
-        if (!alone && may_have_moved && has_time) return self->locate(call, status);
-        if (is_away || status.code == Code::kDeadlineExceeded) {
+        // Whether it is still there, and serves, is another question.
+        const bool is_slow = status.code == Code::kDeadlineExceeded;
+        if (is_slow) call->until = self->now_() + kPatience;
+        if (self->has_time(*call)) {
+          if (alone && is_away) return self->attempt(call);
+          const bool may_have_moved = is_away || status.code == Code::kDataLoss;
+          if (is_slow || (!alone && may_have_moved)) return self->locate(call, status);
+        }
+        if (is_away || is_slow) {
           // Another worker would not reach it either.
           status = {Code::kInternal,
                     cat("The parameter server ", self->home(), " has not been reached for ",
@@ -96,7 +105,8 @@ void ParameterClient::locate(const std::shared_ptr<Call>& call, const Status& fa
             const MutexLock lock(search->mutex);
             --search->open;
             if (search->found) return;
-            goes_on = search->found = answers && !response.empty;
+            // What a task alone has lost it says itself.
+            goes_on = search->found = answers && (!response.empty || self->replicas_.size() == 1);
             if (answers && response.empty) ++search->empty;
             none = !goes_on && search->open == 0;
             lost = search->empty == self->replicas_.size();
@@ -104,12 +114,15 @@ void ParameterClient::locate(const std::shared_ptr<Call>& call, const Status& fa
           if (goes_on) {
             self->serving_ = r;
             search->others->cancel();
+            call->until = self->now_() + kPatience;
+            if (failure.code == Code::kDeadlineExceeded) {
+              call->attempt_timeout =
+                  std::min<std::chrono::nanoseconds>(2 * call->attempt_timeout, kLongestAttempt);
+            }
             return self->attempt(call);
           }
           if (!none) return;
-          const bool has_time = Clock::now() < call->until &&
-                                !(call->cancellation && call->cancellation->cancelled());
-          if (has_time && !lost) return self->locate(call, failure);
+          if (!lost && self->has_time(*call)) return self->locate(call, failure);
           if (lost) {
             return call->done(
                 {Code::kDataLoss, cat("All replicas of the variables of ", self->home(),

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,15 +20,20 @@ class ParameterClient : public std::enable_shared_from_this<ParameterClient> {
     std::string task;
     Channel* channel;  ///< outlives this and its calls
   };
-  /// The home is the first of the tasks that may hold its variables.
-  explicit ParameterClient(std::vector<Replica> replicas);
+  using Time = std::chrono::steady_clock::time_point;
+  using Now = std::function<Time()>;
+  /// The home is the first of the tasks that may hold its variables. `now` is the clock that
+  /// patience is measured by.
+  explicit ParameterClient(std::vector<Replica> replicas,
+                           Now now = &std::chrono::steady_clock::now);
 
   const std::string& home() const { return replicas_.front().task; }
   const std::vector<Replica>& replicas() const { return replicas_; }
 
   /// How long variables may be away.
   static constexpr auto kPatience = std::chrono::seconds(60);
-  /// `request` has its home. After `kPatience` the call ends with kInternal.
+  /// `request` has its home. The call ends with kInternal where no task has served the variables
+  /// for `kPatience`; one that serves and takes its time is waited for.
   void call(const char* method, Bytes request, std::shared_ptr<const Cancellation> cancellation,
             ReplyDone done);
 
@@ -36,7 +42,11 @@ class ParameterClient : public std::enable_shared_from_this<ParameterClient> {
   void attempt(const std::shared_ptr<Call>& call);
   void locate(const std::shared_ptr<Call>& call, const Status& failure);
 
+  /// Whether the call may be tried again.
+  bool has_time(const Call& call) const;
+
   const std::vector<Replica> replicas_;
+  const Now now_;
   std::atomic<std::size_t> serving_{0};  // that answered last
 };
 

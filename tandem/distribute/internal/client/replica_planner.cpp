@@ -6,6 +6,11 @@
 #include "tandem/core/error.h"
 
 namespace tandem::distribute {
+namespace {
+
+constexpr std::int64_t kEpochsOfAChief = std::int64_t{1} << 32;
+
+}  // namespace
 
 ReplicaPlanner::ReplicaPlanner(std::vector<std::string> tasks, int replicas)
     : tasks_(std::move(tasks)),
@@ -26,12 +31,24 @@ void ReplicaPlanner::report(const std::string& task, const proto::DescribeRespon
   if (!server.incarnation.empty() && server.incarnation != description.incarnation)
     events_.push_back(cat(task, " was started again"));
   server.answers = true;
+  server.failures = 0;
   server.incarnation = description.incarnation;
   server.held.clear();
   for (const proto::ReplicaState& state : description.state) server.held[state.home] = state;
 }
 
-void ReplicaPlanner::report_silence(const std::string& task) { servers_[task].answers = false; }
+void ReplicaPlanner::report_silence(const std::string& task) {
+  Server& server = servers_[task];
+  server.answers = false;
+  server.failures = kMaxFailures;
+}
+
+bool ReplicaPlanner::report_failure(const std::string& task) {
+  Server& server = servers_[task];
+  if (++server.failures < kMaxFailures) return false;
+  report_silence(task);
+  return true;
+}
 
 const proto::ReplicaState* ReplicaPlanner::held(const std::string& task,
                                                 const std::string& home) const {
@@ -47,42 +64,51 @@ bool ReplicaPlanner::is_alive(const Member& member) const {
   return server.answers && server.incarnation == member.incarnation;
 }
 
+bool ReplicaPlanner::go_on(const std::string& name, const std::string& state_id) {
+  std::vector<std::pair<std::string, const proto::ReplicaState*>> holders;
+  std::int64_t newest = 0, epoch = -1;
+  for (const std::string& task : candidates(name)) {
+    const proto::ReplicaState* state = held(task, name);
+    if (!state) continue;
+    newest = std::max(newest, state->view->epoch);
+    if (!state_id.empty() && state->state_id != state_id) continue;
+    epoch = std::max(epoch, state->view->epoch);
+    holders.emplace_back(task, state);
+  }
+  if (holders.empty()) return false;
+  // The newest view; of its tasks, those that have been in it all the time come first.
+  std::erase_if(holders, [&](const auto& holder) { return holder.second->view->epoch != epoch; });
+  std::stable_sort(holders.begin(), holders.end(), [](const auto& one, const auto& other) {
+    return one.second->active && !other.second->active;
+  });
+  Home home;
+  // What an earlier chief has sent and what arrives only now is older than any view of this one.
+  home.epoch = (newest / kEpochsOfAChief + 1) * kEpochsOfAChief;
+  home.renew = true;
+  for (const auto& [task, state] : holders) {
+    const bool is_in_it = state->active || home.chain.empty();
+    if (is_in_it) home.chain.push_back({task, servers_.at(task).incarnation, epoch});
+  }
+  home.accepted_chain = home.chain;
+  homes_[name] = std::move(home);
+  return true;
+}
+
 std::vector<std::string> ReplicaPlanner::take_over() {
   std::vector<std::string> none;
   for (const std::string& name : tasks_) {
-    // The newest view; of its tasks, those that have been in it all the time come first.
-    std::vector<std::pair<std::string, const proto::ReplicaState*>> holders;
-    std::int64_t epoch = -1;
-    for (const std::string& task : candidates(name)) {
-      const proto::ReplicaState* state = held(task, name);
-      if (state) epoch = std::max(epoch, state->view->epoch);
-    }
-    for (const std::string& task : candidates(name)) {
-      const proto::ReplicaState* state = held(task, name);
-      if (state && state->view->epoch == epoch) holders.emplace_back(task, state);
-    }
-    if (holders.empty()) {
-      none.push_back(name);
-      continue;
-    }
-    std::stable_sort(holders.begin(), holders.end(), [](const auto& one, const auto& other) {
-      return one.second->active && !other.second->active;
-    });
-    Home& home = homes_[name];
-    home.epoch = epoch;
-    home.renew = true;
-    for (const auto& [task, state] : holders) {
-      const bool is_in_it = state->active || home.chain.empty();
-      if (is_in_it) home.chain.push_back({task, servers_.at(task).incarnation, epoch});
-    }
-    home.accepted_chain = home.chain;
+    if (!go_on(name, {})) none.push_back(name);
   }
   return none;
 }
 
-void ReplicaPlanner::begin(const std::string& home) {
-  const std::vector<Member> chain = {{home, servers_.at(home).incarnation}};
-  homes_[home] = {.chain = chain, .accepted_chain = chain, .renew = true};
+void ReplicaPlanner::begin(const std::string& home) { begun_.insert(home); }
+
+void ReplicaPlanner::go_on_with_begun() {
+  std::erase_if(begun_, [&](const std::string& home) {
+    const proto::ReplicaState* state = held(home, home);
+    return state && go_on(home, state->state_id);
+  });
 }
 
 bool ReplicaPlanner::is_broken(const std::string& name, const Home& home) const {
@@ -101,15 +127,13 @@ std::vector<ReplicaPlanner::Member> ReplicaPlanner::survivors(
   for (const Member& member : members) {
     if (is_alive(member)) chain.push_back(member);
   }
-  if (chain.empty()) {
-    const auto restored = std::find_if(members.begin(), members.end(), is_ready);
-    if (restored == members.end()) return {};
-    return {{restored->task, servers_.at(restored->task).incarnation, restored->since}};
-  }
   // Who takes over has to have the state.
-  if (chain.front().task != members.front().task)
+  if (!chain.empty() && chain.front().task != members.front().task)
     chain.erase(chain.begin(), std::find_if(chain.begin(), chain.end(), is_ready));
-  return chain;
+  if (!chain.empty()) return chain;
+  const auto restored = std::find_if(members.begin(), members.end(), is_ready);
+  if (restored == members.end()) return {};
+  return {{restored->task, servers_.at(restored->task).incarnation, restored->since}};
 }
 
 ReplicaPlanner::Command ReplicaPlanner::command(const std::string& name, const Home& home,
@@ -125,6 +149,7 @@ ReplicaPlanner::Command ReplicaPlanner::command(const std::string& name, const H
 }
 
 std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
+  go_on_with_begun();
   std::vector<Command> commands;
   for (auto& [name, home] : homes_) {
     std::vector<Member> chain = survivors(name, home.chain);
@@ -133,19 +158,23 @@ std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
     // The first cannot reach the next one, though this process may: it goes on alone for now.
     const bool broken = is_broken(name, home);
     if (broken) chain.resize(1);
+    const auto equal = [](const Member& one, const Member& other) {
+      return one.task == other.task && one.incarnation == other.incarnation;
+    };
+    const auto is_changed = [&] {
+      return !std::equal(chain.begin(), chain.end(), home.chain.begin(), home.chain.end(), equal);
+    };
+    // A view that nothing is acknowledged in yet is not replaced to add tasks: the first one may
+    // need to go on alone, where the others cannot be reached from it.
+    const bool may_grow = !broken && (is_changed() || home.renew || home.confirmed);
     for (const std::string& task : candidates(name)) {
-      if (broken || chain.size() >= replicas_) break;
+      if (!may_grow || chain.size() >= replicas_) break;
       const bool is_there = std::any_of(chain.begin(), chain.end(),
                                         [&](const Member& member) { return member.task == task; });
       const Server& server = servers_.at(task);
       if (!is_there && server.answers) chain.push_back({task, server.incarnation, home.epoch + 1});
     }
-    const auto equal = [](const Member& one, const Member& other) {
-      return one.task == other.task && one.incarnation == other.incarnation;
-    };
-    const bool changed =
-        !std::equal(chain.begin(), chain.end(), home.chain.begin(), home.chain.end(), equal);
-    if (changed || home.renew) {
+    if (is_changed() || home.renew) {
       if (!home.chain.empty() && chain.front().task != home.chain.front().task) {
         events_.push_back(cat("lost ", home.chain.front().task, "; ", chain.front().task,
                               " serves the variables of ", name));
@@ -189,12 +218,12 @@ bool ReplicaPlanner::accepted(const Command& command) {
 }
 
 bool ReplicaPlanner::complete() const {
-  return std::all_of(homes_.begin(), homes_.end(), [&](const auto& entry) {
-    const auto& [name, home] = entry;
-    if (!home.confirmed || home.chain.size() < replicas_) return false;
-    const proto::ReplicaState* state = held(home.chain.front().task, name);
-    return state && state->view->epoch == home.epoch && (state->linked || replicas_ == 1);
-  });
+  return begun_.empty() && std::all_of(homes_.begin(), homes_.end(), [&](const auto& entry) {
+           const auto& [name, home] = entry;
+           if (!home.confirmed || home.chain.size() < replicas_) return false;
+           const proto::ReplicaState* state = held(home.chain.front().task, name);
+           return state && state->view->epoch == home.epoch && (state->linked || replicas_ == 1);
+         });
 }
 
 std::vector<std::string> ReplicaPlanner::take_events() { return std::exchange(events_, {}); }

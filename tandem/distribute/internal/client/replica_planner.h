@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,17 @@ class ReplicaPlanner {
   std::vector<std::string> candidates(const std::string& home) const;
 
   void report(const std::string& task, const proto::DescribeResponse& description);
+  /// The task has not answered for as long as it may take: it is taken for lost.
   void report_silence(const std::string& task);
+  /// A question to the task has failed sooner. One alone may be chance: `kMaxFailures` of them with
+  /// no answer between are silence. True if the task is taken for lost.
+  bool report_failure(const std::string& task);
+  static constexpr int kMaxFailures = 3;
   /// Goes on with what servers hold, by what was reported: the first view of each home. Homes of
   /// which none holds anything are not managed; they are returned.
   std::vector<std::string> take_over();
-  /// Begins with a home's variables, which were created there.
+  /// Begins with a home's variables, which it serves: they were created there, or it had been
+  /// silent when this chief took over. Its next report has them.
   void begin(const std::string& home);
 
   struct Command {
@@ -53,6 +60,7 @@ class ReplicaPlanner {
  private:
   struct Server {
     bool answers = false;
+    int failures = 0;  // since the last answer
     std::string incarnation = {};
     std::map<std::string, proto::ReplicaState> held = {};  // by home
   };
@@ -69,6 +77,10 @@ class ReplicaPlanner {
     std::vector<Member> accepted_chain = {};
     bool renew = false;  // the next view is due, even with equal tasks
   };
+  /// Goes on with the newest view of a home's variables, those of that id if it is not empty. False
+  /// if none is known to hold them.
+  bool go_on(const std::string& name, const std::string& state_id);
+  void go_on_with_begun();
   bool is_alive(const Member& member) const;
   std::vector<Member> survivors(const std::string& name, const std::vector<Member>& members) const;
   /// The home's view for a task.
@@ -80,6 +92,7 @@ class ReplicaPlanner {
   std::size_t replicas_;
   std::map<std::string, Server> servers_;
   std::map<std::string, Home> homes_;
+  std::set<std::string> begun_;  // homes of which there is no view yet
   std::vector<std::string> events_;
 };
 

@@ -11,6 +11,7 @@ namespace tandem::distribute {
 namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr auto kShortPause = std::chrono::milliseconds(30);
 
 std::vector<std::string> tasks_of(const ServerWatch::Options& options) {
   std::vector<std::string> tasks;
@@ -44,9 +45,14 @@ void ServerWatch::watch() {
   for (;;) {
     for (std::size_t s = 0; s < options_.servers.size(); ++s) ask(s);
     MutexLock lock(mutex_);
-    const auto until = std::chrono::steady_clock::now() + kPause;
-    while (!stopped_ && std::chrono::steady_clock::now() < until) lock.wait_until(changed_, until);
+    const auto begun = std::chrono::steady_clock::now();
+    for (;;) {
+      const auto until = begun + (hurries_ ? kShortPause : kPause);
+      if (stopped_ || std::chrono::steady_clock::now() >= until) break;
+      lock.wait_until(changed_, until);
+    }
     if (stopped_) return;
+    hurries_ = false;
   }
 }
 
@@ -70,12 +76,16 @@ void ServerWatch::ask(std::size_t s) {
                   {
                     const MutexLock lock(mutex_);
                     is_asked_[s] = false;
-                    was_asked_[s] = true;
+                    bool is_certain = true;
                     if (answers) {
                       planner_.report(task, response);
-                    } else {
+                    } else if (status.code == Code::kDeadlineExceeded) {
                       planner_.report_silence(task);
+                    } else {
+                      is_certain = planner_.report_failure(task);
                     }
+                    was_asked_[s] = was_asked_[s] || is_certain;
+                    hurries_ = hurries_ || !is_certain;
                   }
                   changed_.notify_all();
                   send_views();

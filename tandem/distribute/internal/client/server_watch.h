@@ -22,7 +22,7 @@ class ServerWatch {
   struct Options {
     std::vector<std::pair<std::string, std::shared_ptr<Channel>>> servers = {};  ///< by task
     int replicas = 1;
-    /// A server that has not answered for so long is lost; one that cannot be reached is at once.
+    /// A server that has not answered for so long is lost; one that cannot be reached is sooner.
     std::chrono::milliseconds heartbeat_timeout{10'000};
     std::function<void(const std::string& line)> on_event = {};
   };
@@ -49,6 +49,7 @@ class ServerWatch {
   ReplicaPlanner planner_ TANDEM_GUARDED_BY(mutex_);
   std::vector<bool> is_asked_ TANDEM_GUARDED_BY(mutex_);  // by server
   std::vector<bool> was_asked_ TANDEM_GUARDED_BY(mutex_);
+  bool hurries_ TANDEM_GUARDED_BY(mutex_) = false;  // a server may be lost: it is asked again soon
   bool stopped_ TANDEM_GUARDED_BY(mutex_) = false;
   const std::shared_ptr<Cancellation> calls_ = std::make_shared<Cancellation>();
   std::thread thread_;

@@ -4,6 +4,14 @@
 
 namespace tandem::distribute {
 
+ReplyDone both(ReplyDone one, ReplyDone other) {
+  return
+      [one = std::move(one), other = std::move(other)](const Status& status, const Bytes& reply) {
+        one(status, reply);
+        other(status, reply);
+      };
+}
+
 CommitQueue::Entry& CommitQueue::add(std::int64_t position, Bytes record, bool logged,
                                      bool forwarded) {
   return entries_.emplace_back(

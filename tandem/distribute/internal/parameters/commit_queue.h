@@ -12,6 +12,10 @@ namespace tandem::distribute {
 /// Calls to make once a lock is released.
 using Actions = std::vector<std::function<void()>>;
 
+/// Answers two calls that ask for one thing: a caller that has lost its first call and asks again,
+/// or another one in its place, while a late message of the first may still arrive.
+ReplyDone both(ReplyDone one, ReplyDone other);
+
 /// Records that a parameter server has applied and that are not yet everywhere: in its log, and on
 /// the replicas after it. What waits for a record is called when that and all before it are
 /// everywhere. Not thread-safe; calls nothing itself.

@@ -44,8 +44,8 @@ std::shared_ptr<ParameterStore> ParameterServer::add(const std::string& home) {
   std::string folder = options_.folder;
   if (!folder.empty() && home != options_.task) folder += "/" + folder_of_home(home);
   try {
-    store = std::make_shared<ParameterStore>(
-        ParameterStore::Options{options_.task, home, std::move(folder), options_.channel});
+    store = std::make_shared<ParameterStore>(ParameterStore::Options{
+        options_.task, home, std::move(folder), options_.channel, options_.run_later});
   } catch (...) {
     stores_.erase(home);
     throw;
@@ -115,10 +115,6 @@ void ParameterServer::describe(const ReplyDone& done) const {
 
 void ParameterServer::close() {
   for (const auto& store : stores()) store->close();
-}
-
-void ParameterServer::wait_until_durable() {
-  for (const auto& store : stores()) store->wait_until_durable();
 }
 
 ParameterStore::Figures ParameterServer::figures() const {

@@ -22,6 +22,7 @@ class ParameterServer {
     std::string folder = {};
     int replicas = 1;  ///< tasks that should hold each variable, this one included
     std::function<Channel*(const std::string& task)> channel = {};
+    UpdateLog::RunLater run_later = {};  ///< of its logs
   };
   /// Throws DataLossError if what the folder holds is damaged.
   explicit ParameterServer(Options options);
@@ -33,8 +34,6 @@ class ParameterServer {
   void add_to(MethodTable& methods);
   /// Ends the calls that wait for others.
   void close();
-  /// See ParameterStore.
-  void wait_until_durable();
   ParameterStore::Figures figures() const;
 
  private:

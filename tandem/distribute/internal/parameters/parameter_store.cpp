@@ -1,7 +1,6 @@
 #include "tandem/distribute/internal/parameters/parameter_store.h"
 
 #include <algorithm>
-#include <future>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -26,13 +25,13 @@ ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
     term_ = new_handle();
   }
   if (options_.folder.empty()) return;
-  log_ = std::make_unique<UpdateLog>(options_.folder);
+  log_ = std::make_unique<UpdateLog>(options_.folder, options_.run_later);
   const bool found = log_->recover([this](std::string_view bytes) { restore(bytes); },
                                    [this](std::string_view bytes) { replay(bytes); });
   Actions none;
   const MutexLock lock(mutex_);
   // The log goes on, unless there is more to read again than a snapshot has.
-  if (found && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, none);
+  if (found && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, true, none);
 }
 
 ParameterStore::~ParameterStore() = default;
@@ -111,7 +110,7 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
       state_.id = response.state_id;
       state_.parameters = std::move(made);
       state_.apply(settings);
-      take_snapshot(answer, actions);
+      take_snapshot(answer, !has_next(), actions);
     }
   }
   run(actions);
@@ -196,12 +195,11 @@ void ParameterStore::push(Bytes request, const ReplyDone& done) {
       apply_group({pushed}, actions);
     } else {
       std::shared_ptr<Push>& waiting = waiting_[{message.coordinator, message.sequence}];
-      if (waiting) {  // a caller that asks again has lost its first call
-        actions.push_back([earlier = waiting] {
-          earlier->done({Code::kCancelled, "The update was pushed again."}, {});
-        });
+      if (waiting) {
+        waiting->done = both(std::move(waiting->done), done);
+      } else {
+        waiting = pushed;
       }
-      waiting = pushed;
       apply_waiting(actions);
     }
   }
@@ -273,7 +271,8 @@ void ParameterStore::apply_group(Pushes group, Actions& actions) {
           push->done(status, status.ok() ? write_message(response) : Bytes());
       },
       actions);
-  if (log_ && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, actions);
+  // The next task gets the record, which is before the snapshot in the queue.
+  if (log_ && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, true, actions);
 }
 
 void ParameterStore::commit(const Bytes& record, CommitQueue::Done done, Actions& actions) {
@@ -287,14 +286,11 @@ void ParameterStore::commit(const Bytes& record, CommitQueue::Done done, Actions
   queue_.wait(std::move(done), actions);
 }
 
-void ParameterStore::take_snapshot(CommitQueue::Done done, Actions& actions) {
+void ParameterStore::take_snapshot(CommitQueue::Done done, bool forwarded, Actions& actions) {
+  const std::uint64_t serial = queue_.add(state_.position, {}, !log_, forwarded).serial;
   if (log_) {
-    const std::uint64_t serial =
-        queue_.add(state_.position, {}, false, !has_next() || link_.ready).serial;
     log_->snapshot(state_.snapshot(view_),
                    [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
-  } else if (has_next()) {
-    queue_.add(state_.position, {}, true, link_.ready);
   }
   if (done) queue_.wait(std::move(done), actions);
 }
@@ -345,13 +341,6 @@ void ParameterStore::close() {
     drop_calls(actions);
   }
   run(actions);
-}
-
-void ParameterStore::wait_until_durable() {
-  if (!log_) return;
-  std::promise<void> written;
-  log_->append({}, [&written](const std::exception_ptr&) { written.set_value(); });
-  written.get_future().wait();
 }
 
 ParameterStore::Figures ParameterStore::figures() const {

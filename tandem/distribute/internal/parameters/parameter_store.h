@@ -45,6 +45,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
     std::string folder = {};  ///< empty: what is here is lost with the process
     /// The way to another task; null if there is none. Channels outlive their calls.
     std::function<Channel*(const std::string& task)> channel = {};
+    UpdateLog::RunLater run_later = {};  ///< of its log
   };
   /// Throws DataLossError if what the folder holds is damaged.
   explicit ParameterStore(Options options);
@@ -71,8 +72,6 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   proto::ReplicaState describe() const;
   /// Ends the calls that wait for others.
   void close();
-  /// Returns when every update applied so far is in the log and answered. Blocks.
-  void wait_until_durable();
 
   struct Figures {
     std::int64_t num_updates = 0;
@@ -114,9 +113,15 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   /// Logs and forwards a record that was applied.
   void commit(const Bytes& record, CommitQueue::Done done, Actions& actions)
       TANDEM_REQUIRES(mutex_);
-  void take_snapshot(CommitQueue::Done done, Actions& actions) TANDEM_REQUIRES(mutex_);
+  /// `done` is called once the state is in the log and, unless it is forwarded already, on the next
+  /// task.
+  void take_snapshot(CommitQueue::Done done, bool forwarded, Actions& actions)
+      TANDEM_REQUIRES(mutex_);
   void on_logged(std::uint64_t serial, const std::exception_ptr& error);
 
+  bool is_newer(const proto::ReplicaView& view) const TANDEM_REQUIRES(mutex_) {
+    return view.epoch > view_.epoch && view.epoch >= newest_epoch_;
+  }
   void adopt(const proto::ReplicaView& view, Actions& actions) TANDEM_REQUIRES(mutex_);
   void install_next(Actions& actions) TANDEM_REQUIRES(mutex_);
   void on_installed(std::uint64_t generation, std::int64_t position, const Status& status,
@@ -139,6 +144,8 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   std::string term_ TANDEM_GUARDED_BY(mutex_);
   proto::ReplicaView view_ TANDEM_GUARDED_BY(mutex_);
   bool active_ TANDEM_GUARDED_BY(mutex_) = false;  // takes part in the view
+  // The highest that this task has heard of: views of earlier ones are late messages.
+  std::int64_t newest_epoch_ TANDEM_GUARDED_BY(mutex_) = 0;
   Link link_ TANDEM_GUARDED_BY(mutex_);
   CommitQueue queue_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::int64_t, EarlyRecord> early_ TANDEM_GUARDED_BY(mutex_);  // by position

@@ -35,6 +35,21 @@ proto::ReplicaResponse read_answer(const Status& status, Bytes& reply) {
   return response;
 }
 
+// Calls the next task of a chain, again where a message is lost: the chief has to make another view
+// for a task that does not answer. Both methods may be called twice.
+void call_next(Channel* channel, const char* method, const Bytes& request,
+               const std::shared_ptr<Cancellation>& calls, int attempts, ReplyDone done) {
+  channel->call(method, request, {.cancellation = calls},
+                [=, done = std::move(done)](const Status& status, Bytes reply) {
+                  const bool again =
+                      status.code == Code::kUnavailable && attempts > 1 && !calls->cancelled();
+                  if (again) return call_next(channel, method, request, calls, attempts - 1, done);
+                  done(status, std::move(reply));
+                });
+}
+
+constexpr int kAttempts = 3;
+
 }  // namespace
 
 void ParameterStore::locate(const CallContext& context, const ReplyDone& done) {
@@ -70,8 +85,8 @@ void ParameterStore::set_view(Bytes request, const ReplyDone& done) {
     const bool is_first = view.chain.front() == options_.task;
     if (!is_first && serves()) resign(view.epoch, actions);
     const bool repeated = view.epoch == view_.epoch && view.chain == view_.chain && active_;
-    const bool accepted = is_first && !state_.id.empty() &&
-                          (repeated || view.epoch > view_.epoch) && view_.epoch >= message.since;
+    const bool accepted = is_first && !state_.id.empty() && (repeated || is_newer(view)) &&
+                          view_.epoch >= message.since;
     if (accepted && !repeated) {
       // What is acknowledged now may be on fewer tasks than the chief knows of.
       queue_.hold();
@@ -89,13 +104,16 @@ void ParameterStore::adopt(const proto::ReplicaView& view, Actions& actions) {
   if (!serves() || view_.epoch == 0) term_ = new_handle();
   view_ = view;
   active_ = true;
+  // What was applied in an earlier view may be nowhere else. Callers that push it again, as
+  // duplicates, wait for this entry: until the view's tasks have the whole state.
+  const std::uint64_t serial = queue_.add(state_.position, {}, !log_, false).serial;
   if (log_) {
     proto::UpdateRecord record;
     record.view.make() = view;
-    log_->append(write_message(record), [](const std::exception_ptr&) {});
+    log_->append(write_message(record),
+                 [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
   }
   install_next(actions);
-  if (!serves()) return;
   for (auto& waiting : locating_)
     actions.push_back(
         [done = std::move(waiting.done)] { done({}, write_message(proto::LocateResponse{})); });
@@ -126,11 +144,11 @@ void ParameterStore::install_next(Actions& actions) {
   append_bytes_field(request, 2, state_.snapshot(view_));
   actions.push_back([weak = weak_from_this(), channel = link_.channel, calls = link_.calls,
                      request = std::move(request), generation, position = state_.position] {
-    channel->call(kInstallReplica, request, {.cancellation = calls},
-                  [weak, generation, position](const Status& status, Bytes reply) {
-                    const auto self = weak.lock();
-                    if (self) self->on_installed(generation, position, status, std::move(reply));
-                  });
+    call_next(channel, kInstallReplica, request, calls, kAttempts,
+              [weak, generation, position](const Status& status, Bytes reply) {
+                const auto self = weak.lock();
+                if (self) self->on_installed(generation, position, status, std::move(reply));
+              });
   });
 }
 
@@ -164,11 +182,11 @@ void ParameterStore::send(const CommitQueue::Entry& entry, Actions& actions) {
   actions.push_back([weak = weak_from_this(), channel = link_.channel, calls = link_.calls,
                      request = std::move(request), generation = link_.generation,
                      serial = entry.serial] {
-    channel->call(kForwardRecord, request, {.cancellation = calls},
-                  [weak, generation, serial](const Status& status, Bytes reply) {
-                    const auto self = weak.lock();
-                    if (self) self->on_forwarded(generation, serial, status, std::move(reply));
-                  });
+    call_next(channel, kForwardRecord, request, calls, kAttempts,
+              [weak, generation, serial](const Status& status, Bytes reply) {
+                const auto self = weak.lock();
+                if (self) self->on_forwarded(generation, serial, status, std::move(reply));
+              });
   });
 }
 
@@ -192,6 +210,7 @@ void ParameterStore::on_forwarded(std::uint64_t generation, std::uint64_t serial
 // Others have gone on without this task. What it has not acknowledged they may not have.
 void ParameterStore::resign(std::int64_t epoch, Actions& actions) {
   if (epoch <= view_.epoch) return;
+  newest_epoch_ = std::max(newest_epoch_, epoch);
   active_ = false;
   queue_.fail({Code::kUnavailable, cat("The task ", options_.task, " has been replaced.")},
               actions);
@@ -213,15 +232,19 @@ void ParameterStore::install(Bytes request, const ReplyDone& done) {
   Actions actions;
   {
     const MutexLock lock(mutex_);
-    if (view.epoch <= view_.epoch) {
+    const bool repeated =
+        view.epoch == view_.epoch && view.chain == view_.chain && active_ && !serves();
+    if (!is_newer(view) && !repeated) {
       actions.push_back([done, epoch = view_.epoch] { answer(done, false, epoch); });
     } else {
-      resign(view.epoch, actions);
-      state_ = std::move(state);
-      view_ = view;
-      active_ = true;
-      install_next(actions);
-      take_snapshot({}, actions);
+      if (!repeated) {
+        resign(view.epoch, actions);
+        state_ = std::move(state);
+        view_ = view;
+        active_ = true;
+        install_next(actions);
+        take_snapshot({}, !has_next(), actions);
+      }
       queue_.wait(
           [done, epoch = view.epoch](const Status& status) {
             if (!status.ok()) return done(status, {});
@@ -249,14 +272,9 @@ void ParameterStore::forward(Bytes request, const ReplyDone& done) {
       queue_.wait(reply, actions);
     } else {
       EarlyRecord& early = early_[message.position];
-      if (early.done) {
-        actions.push_back([earlier = std::move(early.done)] {
-          earlier({Code::kCancelled, "The record was sent again."}, {});
-        });
-      }
       early.record = {};
       early.record.append(message.record, request.owner());
-      early.done = done;
+      early.done = early.done ? both(std::move(early.done), done) : done;
       while (!early_.empty() && early_.begin()->first == state_.position + 1) {
         const EarlyRecord next = std::move(early_.begin()->second);
         early_.erase(early_.begin());

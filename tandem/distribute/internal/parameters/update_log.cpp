@@ -70,14 +70,17 @@ std::vector<std::int64_t> generations(fs::FileSystem& files, const std::string& 
 
 }  // namespace
 
-UpdateLog::UpdateLog(std::string folder)
-    : folder_(std::move(folder)), files_(fs::file_system_of(folder_)) {
+UpdateLog::UpdateLog(std::string folder, RunLater run_later)
+    : folder_(std::move(folder)),
+      run_later_(std::move(run_later)),
+      files_(fs::file_system_of(folder_)),
+      self_(std::make_shared<UpdateLog*>(this)) {
   files_.make_directories(folder_);
   for (const char* kind : {"snapshot", "log"}) {
     for (const std::int64_t generation : generations(files_, folder_, kind))
       generation_ = std::max(generation_, generation);
   }
-  writer_ = std::thread([this] { write_all(); });
+  if (!run_later_) writer_ = std::thread([this] { write_all(); });
 }
 
 UpdateLog::~UpdateLog() {
@@ -86,7 +89,7 @@ UpdateLog::~UpdateLog() {
     closing_ = true;
   }
   changed_.notify_all();
-  writer_.join();
+  if (writer_.joinable()) writer_.join();
 }
 
 std::string UpdateLog::path(const char* kind, std::int64_t generation) const {
@@ -119,21 +122,30 @@ bool UpdateLog::recover(const std::function<void(std::string_view)>& snapshot,
 }
 
 void UpdateLog::append(Bytes record, Durable durable) {
-  {
-    const MutexLock lock(mutex_);
-    bytes_ += record.size();
-    waiting_.push_back({std::move(record), false, std::move(durable)});
-  }
-  changed_.notify_one();
+  add({std::move(record), false, std::move(durable)});
 }
 
 void UpdateLog::snapshot(Bytes state, Durable durable) {
+  add({std::move(state), true, std::move(durable)});
+}
+
+void UpdateLog::add(Item item) {
   {
     const MutexLock lock(mutex_);
-    bytes_ = 0;
-    waiting_.push_back({std::move(state), true, std::move(durable)});
+    bytes_ = item.is_snapshot ? 0 : bytes_ + item.bytes.size();
+    waiting_.push_back(std::move(item));
   }
-  changed_.notify_one();
+  if (!run_later_) return changed_.notify_one();
+  run_later_([weak = std::weak_ptr(self_)] {
+    const auto self = weak.lock();
+    if (!self) return;
+    std::deque<Item> items;
+    {
+      const MutexLock lock((*self)->mutex_);
+      items.swap((*self)->waiting_);
+    }
+    (*self)->write(std::move(items));
+  });
 }
 
 std::uint64_t UpdateLog::bytes_since_snapshot() const {
@@ -170,32 +182,36 @@ void UpdateLog::write_all() {
       if (waiting_.empty()) return;
       items.swap(waiting_);
     }
-    std::exception_ptr error;
-    std::size_t first_unsynced = 0;
-    const auto report = [&](std::size_t end) {
-      for (; first_unsynced < end; ++first_unsynced) items[first_unsynced].durable(error);
-    };
-    try {
-      bool written = false;
-      for (std::size_t i = 0; i < items.size(); ++i) {
-        if (items[i].is_snapshot) {
-          if (written) log_->sync();
-          report(i);
-          written = false;
-          write_snapshot(items[i].bytes);
-          report(i + 1);
-        } else {
-          if (!log_) begin_log();
-          append_record(*log_, items[i].bytes);
-          written = true;
-        }
-      }
-      if (written) log_->sync();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    report(items.size());
+    write(std::move(items));
   }
+}
+
+void UpdateLog::write(std::deque<Item> items) {
+  std::exception_ptr error;
+  std::size_t first_unsynced = 0;
+  const auto report = [&](std::size_t end) {
+    for (; first_unsynced < end; ++first_unsynced) items[first_unsynced].durable(error);
+  };
+  try {
+    bool written = false;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].is_snapshot) {
+        if (written) log_->sync();
+        report(i);
+        written = false;
+        write_snapshot(items[i].bytes);
+        report(i + 1);
+      } else {
+        if (!log_) begin_log();
+        append_record(*log_, items[i].bytes);
+        written = true;
+      }
+    }
+    if (written) log_->sync();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  report(items.size());
 }
 
 }  // namespace tandem::distribute

@@ -16,7 +16,8 @@
 namespace tandem::distribute {
 
 /// The state of a parameter server in a folder: a snapshot, and a log of the updates since. Records
-/// that arrive together reach the disk by one sync. Thread-safe; a thread of its own writes.
+/// that arrive together reach the disk by one sync. Thread-safe; a thread of its own writes, unless
+/// another way to write later is given.
 ///
 ///     FOLDER/snapshot-3   the state when log-3 began
 ///     FOLDER/log-3        TFRecords, one for each update
@@ -26,8 +27,11 @@ class UpdateLog {
   /// Called when a record would survive a crash, or with the reason why it might not.
   using Durable = std::function<void(const std::exception_ptr& error)>;
 
-  explicit UpdateLog(std::string folder);
-  /// Writes what is waiting.
+  /// Does some work later, on the thread that uses the log, as a simulated disk does.
+  using RunLater = std::function<void(std::function<void()> work)>;
+
+  explicit UpdateLog(std::string folder, RunLater run_later = {});
+  /// Writes what is waiting; with `run_later` it is lost, as in a crash.
   ~UpdateLog();
   UpdateLog(const UpdateLog&) = delete;
   UpdateLog& operator=(const UpdateLog&) = delete;
@@ -51,12 +55,15 @@ class UpdateLog {
     bool is_snapshot = false;
     Durable durable;
   };
+  void add(Item item) TANDEM_EXCLUDES(mutex_);
   void write_all();
+  void write(std::deque<Item> items);
   void begin_log();
   void write_snapshot(const Bytes& state);
   std::string path(const char* kind, std::int64_t generation) const;
 
   const std::string folder_;
+  const RunLater run_later_;
   fs::FileSystem& files_;
   std::int64_t generation_ = 0;            // of the writing thread
   std::unique_ptr<fs::WritableFile> log_;  // of the writing thread
@@ -65,7 +72,8 @@ class UpdateLog {
   std::deque<Item> waiting_ TANDEM_GUARDED_BY(mutex_);
   std::uint64_t bytes_ TANDEM_GUARDED_BY(mutex_) = 0;
   bool closing_ TANDEM_GUARDED_BY(mutex_) = false;
-  std::thread writer_;
+  std::thread writer_;                // without `run_later_`
+  std::shared_ptr<UpdateLog*> self_;  // of works that run later: they do nothing once it is gone
 };
 
 }  // namespace tandem::distribute

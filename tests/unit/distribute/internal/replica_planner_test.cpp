@@ -71,8 +71,8 @@ TEST_F(ReplicaPlannerTest, AReplicaTakesOverOnlyWithTheState) {
 // "a" may have acknowledged updates alone once it was known to have the view without "b".
 TEST_F(ReplicaPlannerTest, AViewThatWasNotAcceptedIsTakenBack) {
   for (const bool is_accepted : {false, true}) {
-    planner.begin("a");
     planner.report("a", answer("a1", 0));
+    planner.begin("a");
     planner.report("b", answer("b1"));
     const auto both = command();
     planner.accepted(both);
@@ -120,6 +120,47 @@ TEST_F(ReplicaPlannerTest, ARestartedServerIsNotTakenForTheOldOne) {
   const auto next = command();
   EXPECT_EQ(next.view.chain, (std::vector<std::string>{"b", "a"}));
   EXPECT_EQ(next.since, first.view.epoch);
+}
+
+TEST_F(ReplicaPlannerTest, OneFailedQuestionIsNoLoss) {
+  const auto both = command();
+  planner.accepted(both);
+  planner.accepted(command());
+  for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure) {
+    EXPECT_FALSE(planner.report_failure("b"));
+    EXPECT_TRUE(planner.plan().empty());
+  }
+  planner.report("b", answer("b1", both.view.epoch));  // the count starts over
+  for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure)
+    EXPECT_FALSE(planner.report_failure("b"));
+  EXPECT_TRUE(planner.plan().empty());
+  EXPECT_TRUE(planner.report_failure("b"));
+  EXPECT_EQ(command().view.chain, std::vector<std::string>{"a"});
+}
+
+// "b" answers, but "a" could not send it the variables before both were lost.
+TEST_F(ReplicaPlannerTest, AServerThatHasReadItsFolderGoesOnBesideAReplicaWithoutTheState) {
+  const auto both = command();
+  planner.accepted(both);
+  planner.accepted(command());
+  planner.report("a", answer("a2", both.view.epoch));
+  const auto next = command();
+  EXPECT_EQ(next.task, "a");
+  EXPECT_EQ(next.view.chain, kTasks);
+  EXPECT_GT(next.view.epoch, both.view.epoch);
+}
+
+// It serves in a view of an earlier chief, of which the new one has not heard when it takes over.
+TEST_F(ReplicaPlannerTest, AHomeThatWasSilentGoesOnInANewerView) {
+  ReplicaPlanner next(kTasks, 2);
+  EXPECT_EQ(next.take_over(), kTasks);
+  next.begin("a");
+  EXPECT_TRUE(next.plan().empty());
+  next.report("a", answer("a1", 7));
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "a");
+  EXPECT_GT(commands.front().view.epoch, 7);
 }
 
 }  // namespace
