@@ -194,6 +194,8 @@ def gpu_host():
     for work in ("mlp", "cnn", "transformer"):
         yield Row(f"{work}_driver_calls", "calls/step", "lower", (), limit=4, counted=True)
         yield Row(f"{work}_kernels", "launches/step", "lower", (), counted=True)
+        yield Row(f"{work}_ops", "ops/step", "lower", (), counted=True)
+        yield Row(f"{work}_kernels_per_op", "launches/op", "lower", (), counted=True)
         yield Row(f"{work}_graph_launches", "launches/step", "lower", (), counted=True)
         yield Row(f"{work}_bytes_to_gpu", "B/step", "lower", (), counted=True)
         yield Row(f"{work}_bytes_from_gpu", "B/step", "lower", (), counted=True)

@@ -79,7 +79,64 @@ constexpr std::size_t kLargeKeptBytes = std::size_t{256} << 20;
 
 struct FreeBlock {
   FreeBlock* next;
+  FreeBlock* next_batch;  // of the first block of a batch of SharedBlocks
 };
+static_assert(sizeof(FreeBlock) <= kAlignment);
+
+// Small blocks on their way from threads that free more of them than they take to threads that take
+// more, such as those of a device and their callers. Whole lists change hands, so that the lock is
+// taken once for many blocks.
+class SharedBlocks {
+ public:
+  static constexpr std::size_t kBatch = kSmallKept / 2;  // blocks
+
+  // A list of kBatch blocks; null if there is none.
+  FreeBlock* take(std::size_t index) noexcept {
+    Class& c = classes_[index];
+    if (c.count.load(std::memory_order_relaxed) == 0) return nullptr;
+    std::lock_guard lock(c.mutex);
+    FreeBlock* const batch = c.first;
+    if (!batch) return nullptr;
+    c.first = batch->next_batch;
+    c.count.store(c.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    return batch;
+  }
+
+  // False if enough are kept already.
+  bool keep(std::size_t index, FreeBlock* batch) noexcept {
+    Class& c = classes_[index];
+    std::lock_guard lock(c.mutex);
+    const std::size_t count = c.count.load(std::memory_order_relaxed);
+    if (count == kMaxBatches) return false;
+    batch->next_batch = c.first;
+    c.first = batch;
+    c.count.store(count + 1, std::memory_order_relaxed);
+    return true;
+  }
+
+  void trim() noexcept {
+    for (std::size_t index = 0; index < kSmallClasses; ++index) {
+      while (FreeBlock* block = take(index)) {
+        while (block) std::free(std::exchange(block, block->next));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMaxBatches = 16;  // of a class: 2 MiB of the largest blocks
+  struct Class {
+    std::mutex mutex;
+    FreeBlock* first = nullptr;
+    std::atomic<std::size_t> count{0};
+  };
+  std::array<Class, kSmallClasses> classes_;
+};
+
+// Never destroyed, as large_cache() below.
+SharedBlocks& shared_blocks() {
+  static SharedBlocks* blocks = new SharedBlocks;
+  return *blocks;
+}
 
 struct SmallCache {
   std::array<FreeBlock*, kSmallClasses> head{};
@@ -108,6 +165,30 @@ SmallCache* small_cache() {
     t_state = CacheState::kAlive;
   }
   return t_cache;
+}
+
+// Where the thread's list is empty: blocks that other threads have freed, or new memory.
+[[gnu::noinline]] void* take_small(SmallCache* cache, std::size_t index, std::size_t bytes) {
+  FreeBlock* const batch = cache ? shared_blocks().take(index) : nullptr;
+  if (batch) {
+    cache->head[index] = batch->next;
+    cache->kept[index] = SharedBlocks::kBatch - 1;
+    return batch;
+  }
+  void* block = system_allocate((index + 1) * kAlignment);
+  if (!block) throw_exhausted(bytes);
+  return block;
+}
+
+// Where the thread's list is full: half of it becomes a batch for others.
+[[gnu::noinline]] void hand_over_small(SmallCache& cache, std::size_t index) noexcept {
+  FreeBlock* batch = cache.head[index];
+  FreeBlock* last = batch;
+  for (std::size_t i = 1; i < SharedBlocks::kBatch; ++i) last = last->next;
+  cache.head[index] = std::exchange(last->next, nullptr);
+  cache.kept[index] -= SharedBlocks::kBatch;
+  if (shared_blocks().keep(index, batch)) return;
+  while (batch) std::free(std::exchange(batch, batch->next));
 }
 
 // Four classes to each doubling keep the waste of a block below a fifth; huge blocks, which are
@@ -225,9 +306,7 @@ void* host_allocate(std::size_t bytes) {
       --cache->kept[index];
       return block;
     }
-    void* block = system_allocate((index + 1) * kAlignment);
-    if (!block) throw_exhausted(bytes);
-    return block;
+    return take_small(cache, index, bytes);
   }
   if (bytes > (SIZE_MAX >> 2)) throw_exhausted(bytes);
   const std::size_t size = large_class_size(bytes);
@@ -246,14 +325,12 @@ void host_free(void* block, std::size_t bytes) noexcept {
   if (bytes <= kSmallLimit) {
     const std::size_t index = bytes == 0 ? 0 : (bytes - 1) / kAlignment;
     SmallCache* cache = small_cache();
-    if (cache && cache->kept[index] < kSmallKept) {
-      auto* free_block = static_cast<FreeBlock*>(block);
-      free_block->next = cache->head[index];
-      cache->head[index] = free_block;
-      ++cache->kept[index];
-    } else {
-      std::free(block);
-    }
+    if (!cache) return std::free(block);
+    if (cache->kept[index] == kSmallKept) hand_over_small(*cache, index);
+    auto* free_block = static_cast<FreeBlock*>(block);
+    free_block->next = cache->head[index];
+    cache->head[index] = free_block;
+    ++cache->kept[index];
     return;
   }
   const std::size_t size = large_class_size(bytes);
@@ -261,7 +338,10 @@ void host_free(void* block, std::size_t bytes) noexcept {
   if (!large_cache().keep(block, size)) std::free(block);
 }
 
-void host_trim() noexcept { large_cache().trim(); }
+void host_trim() noexcept {
+  large_cache().trim();
+  shared_blocks().trim();
+}
 
 std::size_t host_counted_bytes(std::size_t bytes) noexcept {
   return bytes <= kSmallLimit ? 0 : large_class_size(bytes);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/cached_object.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory_listener.h"
 #include "tandem/device/internal/byte_size.h"
@@ -43,7 +44,9 @@ struct BySize {
 
 using FreeBlocks = std::set<Block*, BySize>;
 
-// A block, in use or free: `bytes` that count and `gap` bytes behind them.
+// A block, in use or free: `bytes` that count and `gap` bytes behind them. Objects are used again,
+// each with the node of the set that points to it, so that cutting and joining blocks takes no
+// memory in the long run.
 struct Block {
   std::byte* at = nullptr;
   std::size_t bytes = 0;
@@ -53,7 +56,7 @@ struct Block {
   Block* before = nullptr;  // neighbours in the same or a continued region
   Block* after = nullptr;
   std::string holder;
-  FreeBlocks::node_type node;  // kept while in use, so that freeing needs no memory
+  FreeBlocks::node_type node;  // unless free
 };
 
 bool BySize::operator()(const Block* a, const Block* b) const {
@@ -96,6 +99,7 @@ class BlockAllocator::State {
     for (Block* block : firsts_) {
       while (block) delete std::exchange(block, block->after);
     }
+    while (spare_) delete std::exchange(spare_, spare_->after);
     for (const MemoryRegion& region : regions_) source_->release(region);
   }
 
@@ -107,11 +111,14 @@ class BlockAllocator::State {
 
   // With the lock held.
   void report(const Block& block, bool released) const noexcept {
+    report(block, released, current_);
+  }
+  void report(const Block& block, bool released, std::size_t in_use) const noexcept {
     report_memory({.device = options_.device,
                    .block = block.at,
                    .bytes = block.bytes,
                    .released = released,
-                   .in_use = current_,
+                   .in_use = in_use,
                    .limit = options_.limit});
   }
 
@@ -119,7 +126,7 @@ class BlockAllocator::State {
   Block* take(std::size_t bytes) {
     if (bytes > SIZE_MAX - kUnit) return nullptr;
     const std::size_t needed = rounded_up(bytes);
-    std::string holder(AllocationScope::current());
+    const std::string_view holder = AllocationScope::current();
     std::lock_guard lock(mutex_);
     if (over_limit(needed)) return nullptr;
     auto found = free_.lower_bound(needed);
@@ -128,37 +135,26 @@ class BlockAllocator::State {
       found = free_.lower_bound(needed);
       if (found == free_.end()) return nullptr;
     }
-    Block* block = *found;
-    if (block->bytes == needed) {
-      block->node = free_.extract(found);
-    } else {
-      cut(found, needed);
-    }
+    Block* const block = (*found)->bytes == needed ? take_whole(found) : cut(found, needed);
     block->free = false;
     block->asked = bytes;
-    block->holder = std::move(holder);
     current_ += needed;
     peak_ = std::max(peak_, current_);
+    note_room();
+    try {
+      block->holder = holder;
+    } catch (...) {
+      join_free(block);
+      throw;
+    }
     report(*block, false);
     return block;
   }
 
   void release(Block* block) noexcept {
     std::lock_guard lock(mutex_);
-    current_ -= block->bytes;
-    report(*block, true);
-    block->free = true;
-    block->holder.clear();
-    if (block->after && block->after->free) {
-      free_.erase(block->after);
-      absorb_next(block);
-    }
-    if (block->before && block->before->free) {
-      block = block->before;
-      block->node = free_.extract(block);
-      absorb_next(block);
-    }
-    free_.insert(std::move(block->node));
+    report(*block, true, current_ - block->bytes);
+    join_free(block);
   }
 
   bool may_release() const { return options_.growth && source_->takes_back(); }
@@ -172,6 +168,7 @@ class BlockAllocator::State {
       source_->take_back(regions_.back());
       regions_.pop_back();
     }
+    note_room();
     return released;
   }
 
@@ -219,23 +216,85 @@ class BlockAllocator::State {
   }
   std::size_t largest_free() const { return free_.empty() ? 0 : (*free_.rbegin())->bytes; }
 
-  // The free block keeps `needed` bytes and leaves the list; the rest is a free block of its own.
-  void cut(FreeBlocks::iterator found, std::size_t needed) {
-    Block* block = *found;
-    const std::size_t gap = gap_share(*block, needed);
-    auto rest = std::make_unique<Block>();
-    rest->at = block->at + needed + gap;
-    rest->bytes = block->bytes - needed;
-    rest->gap = block->gap - gap;
-    rest->before = block;
-    rest->after = block->after;
-    free_.insert(rest.get());
+  // What RoomRequest looks at before it asks.
+  void note_room() noexcept {
+    reclaimables_.set_room(
+        options_.limit == 0 ? SIZE_MAX : std::max(largest_free(), options_.limit - reserved_));
+  }
+
+  // The block, in use so far, becomes free, with what is free beside it.
+  void join_free(Block* block) noexcept {
+    current_ -= block->bytes;
+    block->free = true;
+    block->holder.clear();
+    if (block->after && block->after->free) {
+      block->after->node = free_.extract(block->after);
+      absorb_next(block);
+    }
+    if (block->before && block->before->free) {
+      block = block->before;
+      block->node = free_.extract(block);
+      absorb_next(block);
+    }
+    free_.insert(std::move(block->node));
+    note_room();
+  }
+
+  // A block of none, which is in no list.
+  std::unique_ptr<Block> new_block() {
+    if (spare_) {
+      std::unique_ptr<Block> block(spare_);
+      spare_ = std::exchange(block->after, nullptr);
+      --num_spare_;
+      return block;
+    }
+    auto block = std::make_unique<Block>();
+    FreeBlocks alone;
+    alone.insert(block.get());
+    block->node = alone.extract(alone.begin());
+    return block;
+  }
+
+  void put_aside(Block* block) noexcept {
+    if (num_spare_ == kMaxSpare) {
+      delete block;
+      return;
+    }
+    block->after = std::exchange(spare_, block);
+    ++num_spare_;
+  }
+
+  Block* take_whole(FreeBlocks::iterator found) noexcept {
+    Block* const block = *found;
     block->node = free_.extract(found);
+    return block;
+  }
+
+  // The first `needed` bytes of a free block become a block of their own; the rest stays free.
+  Block* cut(FreeBlocks::iterator found, std::size_t needed) {
+    std::unique_ptr<Block> made = new_block();
+    Block* const rest = *found;
+    Block* const block = made.release();
+    // It may stay where it is in the set as long as it is larger than what comes before it there.
+    const bool moves = found != free_.begin() && (*std::prev(found))->bytes >= rest->bytes - needed;
+    if (moves) rest->node = free_.extract(found);
+    const std::size_t gap = gap_share(*rest, needed);
+    block->at = rest->at;
     block->bytes = needed;
     block->gap = gap;
-    if (rest->after) rest->after->before = rest.get();
-    if (last_ == block) last_ = rest.get();
-    block->after = rest.release();
+    block->before = rest->before;
+    block->after = rest;
+    if (block->before) {
+      block->before->after = block;
+    } else {
+      std::replace(firsts_.begin(), firsts_.end(), rest, block);
+    }
+    rest->before = block;
+    rest->at += needed + gap;
+    rest->bytes -= needed;
+    rest->gap -= gap;
+    if (moves) free_.insert(std::move(rest->node));
+    return block;
   }
 
   // The block after it, in no list any more, becomes part of this one.
@@ -246,7 +305,7 @@ class BlockAllocator::State {
     block->after = next->after;
     if (block->after) block->after->before = block;
     if (last_ == next) last_ = block;
-    delete next;
+    put_aside(next);
   }
 
   bool grow(std::size_t needed) {
@@ -323,6 +382,9 @@ class BlockAllocator::State {
   std::vector<Block*> firsts_;  // of each chain of neighbours
   Block* last_ = nullptr;       // at the end of the newest region
   FreeBlocks free_;
+  static constexpr std::size_t kMaxSpare = 1024;
+  Block* spare_ = nullptr;  // blocks of none, by `after`
+  std::size_t num_spare_ = 0;
   std::size_t current_ = 0;
   std::size_t peak_ = 0;
   std::size_t reserved_ = 0;
@@ -406,7 +468,7 @@ std::string BlockAllocator::State::advice_text(std::size_t bytes) const {
 namespace {
 
 template <class State>
-class BlockBuffer final : public Buffer {
+class BlockBuffer final : public Buffer, public CachedObject {
  public:
   BlockBuffer(std::shared_ptr<State> state, Block* block, std::size_t bytes)
       : Buffer(block->at, bytes, /*owned=*/true, state->space()),

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 5
+#define TANDEM_PLUGIN_VERSION_MINOR 6
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -193,6 +193,29 @@ typedef struct TandemKernel {
   size_t num_second_types;
 } TandemKernel;
 
+/* Since 1.6. An elementwise op that the plugin's kernels for fused ops (_FusedElementwise,
+ * _FusedSum, _FusedElementwiseSums in docs/ops.md) can do as part of a tree. */
+typedef struct TandemFusibleOp {
+  size_t size;
+  const char* op;   /* "AddV2", as the fused op's attribute "ops" names it */
+  int32_t any_size; /* 1: fusing pays for values of any size, since each launch costs time; 0: for
+                       large ones */
+} TandemFusibleOp;
+
+/* Since 1.6. A tree that Tandem would have the plugin run as one op. Everything in it is valid
+ * during the call. */
+typedef struct TandemFusedTree {
+  size_t size;
+  const char* fused_op; /* "_FusedElementwise" */
+  size_t num_ops;
+  const char* const* ops; /* its attributes "ops" and "operands" */
+  size_t num_operands;
+  const int64_t* operands;
+  size_t num_inputs;
+  const int32_t* input_types;
+  int32_t output_type;
+} TandemFusedTree;
+
 /* ---- What Tandem offers to the plugin ---- */
 
 typedef struct TandemHostApi {
@@ -338,6 +361,14 @@ typedef struct TandemPluginApi {
   void (*memory_commit)(TandemDevice* device, void* address, uint64_t bytes, TandemStatus* status);
   /* A part that was committed by one call goes back. */
   void (*memory_decommit)(TandemDevice* device, void* address, uint64_t bytes);
+
+  /* optional, since 1.6. Which elementwise ops the plugin's kernels for fused ops can do. Without
+   * it Tandem takes them to do all that the CPU's do. Without such kernels nothing is fused. */
+  const TandemFusibleOp* const* fusible_ops;
+  size_t num_fusible_ops;
+  /* optional, since 1.6. Asked for each tree of such ops. A status that says why not has Tandem try
+   * smaller ones, down to no fusing; `td explain` shows the text. */
+  void (*check_fused_tree)(const TandemFusedTree* tree, TandemStatus* status);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -24,17 +25,22 @@ class TANDEM_EXPORT Reclaimables {
   void remove(Reclaimable& keeper);
   void reclaim();
 
-  /// Threads that found no room queue here: one at a time waits for it, and a thread that asks for memory
-  /// meanwhile comes after it. Else others take what it waited for, again and again.
+  /// Threads that found no room queue here: one at a time waits for it, and a thread that asks for
+  /// memory meanwhile comes after it. Else others take what it waited for, again and again.
   std::mutex& room_queue() { return room_queue_; }
   /// How many are in that queue.
   std::atomic<int>& room_queue_length() { return room_queue_length_; }
+
+  /// How much the allocator could give in one piece when it was last looked at; 0: not known.
+  std::size_t room() const { return room_.load(std::memory_order_relaxed); }
+  void set_room(std::size_t bytes) { room_.store(bytes, std::memory_order_relaxed); }
 
  private:
   std::mutex mutex_;
   std::vector<Reclaimable*> reclaimables_;
   std::mutex room_queue_;
   std::atomic<int> room_queue_length_{0};
+  std::atomic<std::size_t> room_{0};
 };
 
 /// One keeper among those of an allocator, for as long as this lives; shorter than either.

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <limits>
-#include <optional>
+#include <string>
 #include <string_view>
 
 #include "tandem/core/export.h"
@@ -10,27 +11,54 @@
 
 namespace tandem {
 
+class Node;
+
 /// The priority of a KernelDecl that says only that a class has such a kernel. Without effect once
 /// the class' own kernels are there.
 inline constexpr int kDeclaredPriority = std::numeric_limits<int>::min();
 
-/// Says that fused ops of a kernel class can do what an elementwise op does, and with values of any
-/// size gain by it, as each launch costs time; a constant at namespace scope, as
-/// KernelRegistration.
+/// Whether, and with which values, fused ops of a kernel class can do what an elementwise op does.
+enum class Fuses {
+  kAsCpu,  ///< nothing is registered for the class: its fused ops can do what the CPU's can
+  kNo,
+  kLarge,
+  kAnySize,
+};
+
+/// Says that fused ops of a kernel class can do what an elementwise op does. Is never destroyed or
+/// moved, as a KernelRegistration.
 class TANDEM_EXPORT FusesRegistration {
  public:
-  FusesRegistration(const char* op, const char* kernel_class);
+  /// `any_size`: where each launch costs time, values of any size gain by it, else large ones.
+  FusesRegistration(const char* op, const char* kernel_class, bool any_size = true);
 
  private:
-  friend TANDEM_EXPORT std::optional<bool> fuses_any_size(std::string_view, std::string_view);
+  friend TANDEM_EXPORT Fuses fuses(std::string_view, std::string_view);
   const char* op_;
   const char* kernel_class_;
+  bool any_size_;
   const FusesRegistration* next_;
 };
 
-/// Whether a FusesRegistration says so. Nothing where the class has none: its fused ops then take
-/// in what those of the CPU do. Thread-safe.
-TANDEM_EXPORT std::optional<bool> fuses_any_size(std::string_view op,
-                                                 std::string_view kernel_class);
+/// What FusesRegistrations say. Thread-safe.
+TANDEM_EXPORT Fuses fuses(std::string_view op, std::string_view kernel_class);
+
+/// Looks at the fused elementwise ops of a kernel class before they are made; as FusesRegistration.
+class TANDEM_EXPORT FusedCheckRegistration {
+ public:
+  /// Why the class cannot run such a node; empty if it can. Thread-safe.
+  using Check = std::function<std::string(const Node& fused)>;
+  FusedCheckRegistration(const char* kernel_class, Check check);
+
+ private:
+  friend TANDEM_EXPORT std::string fused_refusal(const Node&, std::string_view);
+  const char* kernel_class_;
+  Check check_;
+  const FusedCheckRegistration* next_;
+};
+
+/// What the first FusedCheckRegistration that refuses the node says; empty if none does, and for
+/// nodes that are no fused elementwise op. Thread-safe.
+TANDEM_EXPORT std::string fused_refusal(const Node& node, std::string_view kernel_class);
 
 }  // namespace tandem

@@ -13,6 +13,8 @@
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin_backend.h"
+#include "tandem/graph/foreign_kernels.h"
+#include "tandem/graph/graph.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/graph/reference.h"
@@ -26,7 +28,10 @@ namespace {
 struct Table {
   std::shared_mutex mutex;
   std::map<std::pair<std::string, std::string>, std::vector<const TandemKernel*>> by_class_and_op;
-  std::deque<KernelRegistration> registrations;  // each chains itself into the process's list
+  // Each chains itself into a list of the process.
+  std::deque<KernelRegistration> registrations;
+  std::deque<FusesRegistration> fuses;
+  std::deque<FusedCheckRegistration> fused_checks;
 };
 
 Table& table() {
@@ -92,6 +97,10 @@ std::vector<Array>& temporaries() {
   return all;
 }
 
+std::string text_of(const TandemStatus& status) {
+  return {status.message, strnlen(status.message, sizeof(status.message))};
+}
+
 void run_plugin_kernel(KernelContext& context) {
   const TandemKernel& kernel = kernel_for(context);
   TandemStatus status;
@@ -103,8 +112,7 @@ void run_plugin_kernel(KernelContext& context) {
   temporaries().clear();
   if (status.code == TANDEM_OK) return;
   const bool known = status.code > 0 && status.code <= static_cast<int>(Code::kUnauthenticated);
-  throw_error(known ? static_cast<Code>(status.code) : Code::kUnknown,
-              std::string(status.message, strnlen(status.message, sizeof(status.message))));
+  throw_error(known ? static_cast<Code>(status.code) : Code::kUnknown, text_of(status));
 }
 
 // ---- What kernels ask for ----
@@ -308,6 +316,60 @@ const bool kOffered = [] {
 
 }  // namespace
 
+namespace {
+
+// Why a plugin's fused kernel cannot run the node; empty if it can.
+std::string ask_about(const Node& fused,
+                      void (*check)(const TandemFusedTree* tree, TandemStatus* status)) {
+  const auto& names = *fused.attrs().find("ops")->get_if<std::vector<std::string>>();
+  const auto& operands = *fused.attrs().find("operands")->get_if<std::vector<std::int64_t>>();
+  std::vector<const char*> ops;
+  for (const std::string& name : names) ops.push_back(name.c_str());
+  std::vector<std::int32_t> types;
+  for (const Output& in : fused.inputs())
+    types.push_back(static_cast<std::int32_t>(in.node->output_dtype(in.index)));
+  const TandemFusedTree tree = {.size = sizeof(tree),
+                                .fused_op = fused.op().name.c_str(),
+                                .num_ops = ops.size(),
+                                .ops = ops.data(),
+                                .num_operands = operands.size(),
+                                .operands = operands.data(),
+                                .num_inputs = types.size(),
+                                .input_types = types.data(),
+                                .output_type = static_cast<std::int32_t>(fused.output_dtype(0))};
+  TandemStatus status;
+  status.size = sizeof(status);
+  status.code = TANDEM_OK;
+  status.message[0] = '\0';
+  check(&tree, &status);
+  if (status.code == TANDEM_OK) return {};
+  const std::string why = text_of(status);
+  return why.empty() ? "it does not take this tree" : why;
+}
+
+// The table outlives the process's last use of it (PluginLibrary), as its kernels do.
+void register_fusible_ops(const TandemPluginApi& plugin) {
+  for (std::size_t i = 0; i < plugin.num_fusible_ops; ++i) {
+    const TandemFusibleOp* const fusible = plugin.fusible_ops ? plugin.fusible_ops[i] : nullptr;
+    if (!fusible || !fusible->op)
+      throw InvalidArgumentError(
+          cat("Fusible op ", i, " of the plugin ", plugin.name, " has no name."));
+  }
+  Table& all = table();
+  std::unique_lock lock(all.mutex);
+  for (std::size_t i = 0; i < plugin.num_fusible_ops; ++i) {
+    const TandemFusibleOp& fusible = *plugin.fusible_ops[i];
+    all.fuses.emplace_back(fusible.op, plugin.kernel_class, fusible.any_size != 0);
+  }
+  if (plugin.check_fused_tree) {
+    all.fused_checks.emplace_back(
+        plugin.kernel_class,
+        [check = plugin.check_fused_tree](const Node& fused) { return ask_about(fused, check); });
+  }
+}
+
+}  // namespace
+
 void register_plugin_kernels(const TandemPluginApi& plugin) {
   for (std::size_t i = 0; i < plugin.num_kernels; ++i) {
     const TandemKernel* kernel = plugin.kernels[i];
@@ -339,6 +401,7 @@ void register_plugin_kernels(const TandemPluginApi& plugin) {
     }
     all.registrations.emplace_back(decl);
   }
+  register_fusible_ops(plugin);
 }
 
 }  // namespace tandem

@@ -58,36 +58,10 @@ const std::vector<int>& visible() {
   return *all;
 }
 
-// What a program asked of the driver, written to the file that CUDA_STAND_IN_COUNTS names when the
-// program ends.
+// What a program asked of the driver.
 struct Counts {
   std::atomic<long long> driver_calls{0}, kernels{0}, graph_launches{0}, bytes_to_gpu{0},
       bytes_from_gpu{0}, managed_blocks{0};
-  std::mutex mutex;
-  std::map<std::string, long long> by_name;  // calls of each function, where they are written
-
-  void called(const char* name) {
-    ++driver_calls;
-    if (!path_) return;
-    std::lock_guard lock(mutex);
-    ++by_name[name];
-  }
-  ~Counts() {
-    std::FILE* file = path_ ? std::fopen(path_, "w") : nullptr;
-    if (!file) return;
-    std::fprintf(file,
-                 "{\"driver_calls\": %lld, \"kernels\": %lld, \"graph_launches\": %lld, "
-                 "\"bytes_to_gpu\": %lld, \"bytes_from_gpu\": %lld",
-                 driver_calls.load(), kernels.load(), graph_launches.load(), bytes_to_gpu.load(),
-                 bytes_from_gpu.load());
-    for (const auto& [name, calls] : by_name)
-      std::fprintf(file, ", \"%s\": %lld", name.c_str(), calls);
-    std::fprintf(file, "}\n");
-    std::fclose(file);
-  }
-
- private:
-  const char* const path_ = std::getenv("CUDA_STAND_IN_COUNTS");
 };
 Counts counts;
 
@@ -110,7 +84,7 @@ Failures& failures() {
 namespace stand_in {
 
 CUresult enter(const char* name) {
-  counts.called(name);
+  ++counts.driver_calls;
   Failures& f = failures();
   if (f.stuck != CUDA_SUCCESS) return static_cast<CUresult>(f.stuck.load());
   if (f.left.load() == 0 || f.left.fetch_sub(1) != 1) return CUDA_SUCCESS;
@@ -734,6 +708,11 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
       .is_device_memory =
           [](const void* address, std::size_t bytes) {
             return known(reinterpret_cast<CUdeviceptr>(address), bytes) ? 1 : 0;
+          },
+      .counts =
+          [] {
+            return StandInCounts{counts.driver_calls, counts.kernels, counts.graph_launches,
+                                 counts.bytes_to_gpu, counts.bytes_from_gpu};
           },
   };
   return &control;

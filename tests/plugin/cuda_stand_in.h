@@ -15,6 +15,11 @@ struct StandInUse {
   long long managed_blocks;  // that were allocated so far
 };
 
+/// What was asked of the driver so far, by all threads.
+struct StandInCounts {
+  long long driver_calls, kernels, graph_launches, bytes_to_gpu, bytes_from_gpu;
+};
+
 struct StandInControl {
   /// Calls of the driver so far, by all threads.
   long long (*calls)();
@@ -35,6 +40,7 @@ struct StandInControl {
   void (*add_kernel)(CUstream_st* stream, std::function<void()> work);
   /// 1 if these bytes lie in one block of a GPU's memory.
   int (*is_device_memory)(const void* address, std::size_t bytes);
+  StandInCounts (*counts)();
 };
 
 /// The library's one function beside the driver's.

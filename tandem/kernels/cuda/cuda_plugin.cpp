@@ -60,6 +60,7 @@ TandemDevice* device_open(const TandemDeviceOptions* options, TandemDeviceTraits
 void device_close(TandemDevice* device) { delete device; }
 
 void device_lost(TandemDevice* device, TandemStatus* status) {
+  if (!device->gpu->is_lost()) return;
   const std::string why = device->gpu->lost();
   if (!why.empty()) set(status, TANDEM_UNAVAILABLE, why);
 }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <thread>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/device/reclaimable.h"
+#include "tandem/runtime/eager/device_launch.h"
 
 namespace tandem {
 namespace {
@@ -28,39 +28,46 @@ std::exception_ptr closed_error() {
 
 }  // namespace
 
+void PendingCallList::add(Ref<PendingCall> call) {
+  const auto free = static_cast<std::size_t>(num_few());
+  if (free < few_.size()) {
+    few_[free] = std::move(call);
+  } else {
+    more_.push_back(std::move(call));
+  }
+}
+
 bool PendingCall::done() const {
   if (done_.load(std::memory_order_acquire)) return true;
-  std::vector<Ref<PendingCall>> needs;
+  PendingCallList needs;
   {
     std::lock_guard lock(mutex_);
     if (!finished_) return false;
     needs = needs_;
   }
-  for (const auto& before : needs) {
-    if (!before->done()) return false;
-  }
+  if (needs.any_of([](const auto& before) { return !before->done(); })) return false;
   done_.store(true, std::memory_order_release);
   return true;
 }
 
 void PendingCall::wait() {
-  std::vector<Ref<PendingCall>> needs;
+  PendingCallList needs;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return finished_; });
     if (error_) std::rethrow_exception(error_);
     needs = needs_;
   }
-  for (const auto& before : needs) before->wait();
+  needs.for_each([](const auto& before) { before->wait(); });
 }
 
 std::exception_ptr PendingCall::error() const {
   if (succeeded_.load(std::memory_order_acquire)) return nullptr;
   std::lock_guard lock(mutex_);
   if (error_) return error_;
-  for (const auto& before : needs_) {
-    if (std::exception_ptr error = before->error()) return error;
-  }
+  std::exception_ptr error;
+  needs_.any_of([&](const auto& before) { return (error = before->error()) != nullptr; });
+  if (error) return error;
   if (done_.load(std::memory_order_acquire)) succeeded_.store(true, std::memory_order_release);
   return nullptr;
 }
@@ -81,15 +88,15 @@ bool PendingCall::has_run() const {
 }
 
 void PendingCall::finish(std::exception_ptr error) {
-  std::vector<Ref<PendingCall>> over;
+  PendingCallList over;  // let go of without the lock
   std::lock_guard lock(mutex_);
   if (finished_) return;
-  for (auto& before : needs_) {
-    if (!before->done()) continue;
+  const auto is_over = [&](const Ref<PendingCall>& before) {
+    if (!before->done()) return false;
     if (!error) error = before->error();
-    over.push_back(std::move(before));
-  }
-  std::erase_if(needs_, [](const auto& before) { return before.get() == nullptr; });
+    return true;
+  };
+  needs_.move_if(is_over, over);
   if (!error_) error_ = std::move(error);
   finished_ = true;
   changed_.notify_all();
@@ -114,6 +121,8 @@ RoomRequest::~RoomRequest() {
 
 bool RoomRequest::lacks_room() const {
   if (device_.memory_space() == nullptr) return false;
+  const Reclaimables* const known = device_.allocator().reclaimables();
+  if (known && bytes_ <= known->room()) return false;
   const MemoryStats stats = device_.allocator().stats();
   return stats.limit != 0 && bytes_ > std::max(stats.largest_free, stats.limit - stats.reserved);
 }
@@ -159,6 +168,31 @@ bool RoomRequest::may_retry() {
   return true;
 }
 
+PendingCalls::PendingCalls() : launches_(std::make_unique<DeviceLaunches>()) {}
+
+PendingCalls::~PendingCalls() {
+  while (first_) remove(*first_);
+}
+
+// With the lock held, as for all that follows the list.
+void PendingCalls::append(PendingCall& call) {
+  call.retain();
+  call.listed_ = true;
+  call.before_ = newest_;
+  (newest_ ? newest_->after_ : first_) = &call;
+  newest_ = &call;
+  ++num_ahead_;
+}
+
+void PendingCalls::remove(PendingCall& call) {
+  (call.before_ ? call.before_->after_ : first_) = call.after_;
+  (call.after_ ? call.after_->before_ : newest_) = call.before_;
+  call.before_ = call.after_ = nullptr;
+  call.listed_ = false;
+  --num_ahead_;
+  call.release();
+}
+
 PendingCalls::Use::Use(PendingCalls& calls) : calls_(calls) {
   std::lock_guard lock(calls_.mutex_);
   if (calls_.closed_)
@@ -173,30 +207,34 @@ PendingCalls::Use::~Use() {
 
 void PendingCalls::add(const Ref<PendingCall>& call) {
   std::unique_lock lock(mutex_);
-  left_.wait(lock, [this] { return closed_ || ahead_.size() < kMax; });
+  left_.wait(lock, [this] { return closed_ || num_ahead_ < kMax; });
   if (closed_) std::rethrow_exception(closed_error());
   call->number_ = ++last_;
-  ahead_.emplace(call->number_, call);
+  append(*call);
 }
 
 void PendingCalls::finish(const Ref<PendingCall>& call, std::exception_ptr error) {
   call->finish(std::move(error));
   std::lock_guard lock(mutex_);
-  ahead_.erase(call->number_);
-  if (ahead_.empty()) ahead_until_ = steady_now();
+  if (call->listed_) remove(*call);
+  if (!first_) ahead_until_ = steady_now();
   left_.notify_all();
 }
 
 std::int64_t PendingCalls::ahead_until() const {
   std::lock_guard lock(mutex_);
-  return ahead_.empty() ? ahead_until_ : steady_now();
+  return first_ ? steady_now() : ahead_until_;
 }
 
 void PendingCalls::drain() {
   std::unique_lock lock(mutex_);
   const std::uint64_t last = last_;  // calls made meanwhile are not waited for, nor do they count
-  const auto left = [&] { return std::distance(ahead_.begin(), ahead_.upper_bound(last)); };
-  const auto done = [&] { return ahead_.empty() || ahead_.begin()->first > last; };
+  const auto left = [&] {
+    std::size_t count = 0;
+    for (const PendingCall* c = first_; c && c->number_ <= last; c = c->after_) ++count;
+    return count;
+  };
+  const auto done = [&] { return !first_ || first_->number_ > last; };
   while (!done()) {
     const auto before = left();
     if (!left_.wait_for(lock, kPatience, done) && left() == before && inside_ == 0) return;
@@ -207,8 +245,9 @@ void PendingCalls::close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   left_.wait(lock, [this] { return inside_ == 0; });
-  for (auto& [number, ref] : std::exchange(ahead_, {})) {
-    ref->finish(ref->has_run() ? nullptr : closed_error());
+  while (first_) {
+    first_->finish(first_->has_run() ? nullptr : closed_error());
+    remove(*first_);
   }
   left_.notify_all();
 }

@@ -1,15 +1,19 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "tandem/core/cached_object.h"
 #include "tandem/core/error.h"
 #include "tandem/core/ref.h"
 #include "tandem/device/block_allocator.h"
@@ -17,9 +21,47 @@
 
 namespace tandem {
 
+class DeviceLaunches;  // tandem/runtime/eager/device_launch.h
+class PendingCall;
+
+/// Calls that another one comes after. The first few, which mostly are all, take no memory.
+class PendingCallList {
+ public:
+  bool empty() const { return !few_[0]; }
+  void add(Ref<PendingCall> call);
+  /// The call, if it is one alone; else null.
+  Ref<PendingCall> only() const { return few_[1] ? nullptr : few_[0]; }
+  bool contains(const PendingCall* call) const {
+    return any_of([call](const Ref<PendingCall>& other) { return other.get() == call; });
+  }
+  template <class Predicate>
+  bool any_of(const Predicate& predicate) const {
+    return std::any_of(few_.begin(), few_.begin() + num_few(), predicate) ||
+           std::any_of(more_.begin(), more_.end(), predicate);
+  }
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    std::for_each(few_.begin(), few_.begin() + num_few(), visit);
+    std::for_each(more_.begin(), more_.end(), visit);
+  }
+  /// Those for which the predicate holds go to `to`.
+  template <class Predicate>
+  void move_if(const Predicate& predicate, PendingCallList& to) {
+    PendingCallList rest;
+    for_each([&](const Ref<PendingCall>& call) { (predicate(call) ? to : rest).add(call); });
+    *this = std::move(rest);
+  }
+
+ private:
+  std::ptrdiff_t num_few() const { return few_[0] ? (few_[1] ? 2 : 1) : 0; }
+
+  std::array<Ref<PendingCall>, 2> few_;  // from the left
+  std::vector<Ref<PendingCall>> more_;
+};
+
 /// An eager call that a device runs while its caller goes on: done once its results are there or
 /// will never be. Thread-safe.
-class PendingCall final : public Event {
+class PendingCall final : public Event, public CachedObject {
  public:
   bool done() const override;
   /// Throws why the call failed, each time.
@@ -28,7 +70,7 @@ class PendingCall final : public Event {
   /// Why the call failed as far as is known already; null: it did not.
   std::exception_ptr error() const;
   /// The call fails unless these, which it began after, succeed. Before it is handed over.
-  void needs(std::vector<Ref<PendingCall>> before) { needs_ = std::move(before); }
+  void needs(PendingCallList before) { needs_ = std::move(before); }
   /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
   void fail(std::exception_ptr error);
   void finish(std::exception_ptr error);
@@ -38,7 +80,12 @@ class PendingCall final : public Event {
 
  private:
   friend class PendingCalls;
-  std::uint64_t number_ = 0;  ///< among those of its runtime; 0: not one of them yet
+  // As one of its runtime's PendingCalls, whose lock guards them:
+  std::uint64_t number_ = 0;
+  bool listed_ = false;
+  PendingCall* before_ = nullptr;
+  PendingCall* after_ = nullptr;
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool has_run_ = false;
@@ -47,7 +94,7 @@ class PendingCall final : public Event {
   mutable std::atomic<bool> done_{false};
   mutable std::atomic<bool> succeeded_{false};
   std::exception_ptr error_;
-  std::vector<Ref<PendingCall>> needs_;  ///< of those that were not done when this one was
+  PendingCallList needs_;  ///< of those that were not done when this one was
 };
 
 /// Waits until the device has run what eager calls gave it so far, which then holds no memory; not
@@ -98,6 +145,11 @@ auto allocate_with_room(Device& device, std::size_t bytes, const Allocate& alloc
 /// The late calls of a runtime. Thread-safe.
 class PendingCalls {
  public:
+  PendingCalls();
+  ~PendingCalls();
+  PendingCalls(const PendingCalls&) = delete;
+  PendingCalls& operator=(const PendingCalls&) = delete;
+
   /// For a block in which a late call uses the runtime. Throws CancelledError once it is closed.
   class Use {
    public:
@@ -120,16 +172,24 @@ class PendingCalls {
   void drain();
   /// Calls that have not begun fail, and calls made from now on; waits for those that have begun.
   void close();
+  /// What describes calls on their way, for using again.
+  DeviceLaunches& launches() { return *launches_; }
   /// Until when calls were ahead, nanoseconds of the steady clock: now if some are; 0: none ever.
   std::int64_t ahead_until() const;
 
  private:
+  void append(PendingCall& call);
+  void remove(PendingCall& call);
+
+  const std::unique_ptr<DeviceLaunches> launches_;
   mutable std::mutex mutex_;
   std::condition_variable left_;
   int inside_ = 0;
   bool closed_ = false;
-  std::uint64_t last_ = 0;                           ///< number given
-  std::map<std::uint64_t, Ref<PendingCall>> ahead_;  ///< by number
+  std::uint64_t last_ = 0;        ///< number given
+  PendingCall* first_ = nullptr;  ///< of those ahead, which are kept, by number
+  PendingCall* newest_ = nullptr;
+  std::size_t num_ahead_ = 0;
   std::int64_t ahead_until_ = 0;
 };
 

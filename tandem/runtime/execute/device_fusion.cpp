@@ -34,7 +34,10 @@ std::string DeviceFusion::refusal(const Node& node, int device) const {
   const DeviceModel& model = placement_.devices.devices[static_cast<std::size_t>(device)];
   const auto& without = model.without;
   const bool left_out = std::find(without.begin(), without.end(), node.op().name) != without.end();
-  if (!left_out && kernels_.find(node.op(), model.kernel_class, node.attrs()) != nullptr) return {};
+  if (!left_out && kernels_.find(node.op(), model.kernel_class, node.attrs()) != nullptr) {
+    const std::string why = fused_refusal(node, model.kernel_class);
+    return why.empty() ? why : cat("class ", model.kernel_class, ": ", why);
+  }
   return cat("class ", model.kernel_class, " has no kernel for ", node.op().name,
              left_out || kernels_.all(node.op().name).empty() ? "" : " of these types");
 }
@@ -81,9 +84,13 @@ FusionTarget::Elementwise DeviceFusion::elementwise(const Node& node) const {
   if (any_kernel_ || is_everywhere(node)) return Elementwise::kLarge;
   const auto device = static_cast<std::size_t>(placement_.device(node));
   const std::string& kernel_class = placement_.devices.devices[device].kernel_class;
-  const std::optional<bool> fuses = fuses_any_size(node.op().name, kernel_class);
-  if (!fuses) return Elementwise::kLarge;
-  return *fuses ? Elementwise::kAnySize : Elementwise::kNo;
+  switch (fuses(node.op().name, kernel_class)) {
+    case Fuses::kAnySize: return Elementwise::kAnySize;
+    case Fuses::kNo: return Elementwise::kNo;
+    case Fuses::kLarge:
+    case Fuses::kAsCpu: break;
+  }
+  return Elementwise::kLarge;
 }
 
 void DeviceFusion::keep_apart(const Node& node, const Node& reader, const std::string& why) {

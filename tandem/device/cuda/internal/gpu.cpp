@@ -80,6 +80,7 @@ std::string Gpu::lost() const {
 void Gpu::lose(const std::string& why) {
   std::lock_guard lock(mutex_);
   if (lost_.empty()) lost_ = why;
+  is_lost_.store(true, std::memory_order_release);
 }
 
 void Gpu::check(CUresult result, const char* call) {

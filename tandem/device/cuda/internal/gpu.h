@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,8 @@ class Gpu {
 
   /// Why nothing works any more; empty while it does.
   std::string lost() const;
+  /// Whether nothing works any more, for asking often.
+  bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
   void lose(const std::string& why);
   /// Throws Failure for a failed call of the driver, and takes note if the GPU is lost by it.
   void check(CUresult result, const char* call);
@@ -38,6 +41,7 @@ class Gpu {
   mutable std::mutex mutex_;
   CUcontext context_ = nullptr;
   std::string lost_;
+  std::atomic<bool> is_lost_{false};
 };
 
 /// Those that the driver shows to this process (CUDA_VISIBLE_DEVICES), found once.

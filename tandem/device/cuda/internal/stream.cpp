@@ -153,13 +153,12 @@ void StreamState::add(const TandemCopy& copy) {
 }
 
 void StreamState::refuse_if_lost() const {
-  const std::string why = gpu_.lost();
-  if (!why.empty()) throw Failure(TANDEM_UNAVAILABLE, why);
+  if (gpu_.is_lost()) throw Failure(TANDEM_UNAVAILABLE, gpu_.lost());
 }
 
-void StreamState::append(Entry entry) {
+void StreamState::append(Entry&& entry) {
   std::lock_guard lock(mutex_);
-  entries_.push_back(std::move(entry));
+  entries_.push(std::move(entry));
   entered_.notify_one();
 }
 
@@ -195,7 +194,7 @@ std::shared_ptr<Marker> StreamState::mark() {
 // Waits for all that was issued, or loses the GPU.
 void StreamState::settle() {
   const CUresult result = driver().p_cuStreamSynchronize(stream_);
-  if (result != CUDA_SUCCESS && gpu_.lost().empty())
+  if (result != CUDA_SUCCESS && !gpu_.is_lost())
     gpu_.lose("work on the GPU cannot be waited for: " + text_of(result));
 }
 
@@ -310,14 +309,14 @@ StreamState::Issued StreamState::launch(Entry& entry) {
   Issued issued{.status = no_error()};
   switch (entry.kind) {
     case Kind::kRecord:
-      if (gpu_.lost().empty()) issued.marker = mark();
+      if (!gpu_.is_lost()) issued.marker = mark();
       entry.event->issue(issued.marker);
       issued.recorded = std::move(entry.event);
       return issued;
     case Kind::kWait: {
       const std::shared_ptr<Marker> marker = entry.event->issued();
       // What follows in the stream that the marker is of comes behind it anyway.
-      if (!marker || marker->stream() == stream_ || !gpu_.lost().empty()) return issued;
+      if (!marker || marker->stream() == stream_ || gpu_.is_lost()) return issued;
       unmarked_ = true;
       if (driver().p_cuStreamWaitEvent(stream_, marker->event(), CU_EVENT_WAIT_DEFAULT) !=
               CUDA_SUCCESS &&
@@ -362,12 +361,11 @@ void StreamState::launch_all() {
   for (;;) {
     entered_.wait(lock, [&] { return ending_ || !entries_.empty(); });
     if (entries_.empty()) break;
-    Entry entry = std::move(entries_.front());
-    entries_.pop_front();
+    Entry entry = entries_.pop();
     lock.unlock();
     Issued issued = launch(entry);
     lock.lock();
-    issues_.push_back(std::move(issued));
+    issues_.push(std::move(issued));
     issued_.notify_one();
   }
   launched_all_ = true;
@@ -390,8 +388,7 @@ void StreamState::complete_all() {
   for (;;) {
     issued_.wait(lock, [&] { return launched_all_ || !issues_.empty(); });
     if (issues_.empty()) return;
-    Issued issued = std::move(issues_.front());
-    issues_.pop_front();
+    Issued issued = issues_.pop();
     lock.unlock();
     complete(issued);
     issued = {};

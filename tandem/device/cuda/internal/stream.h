@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "tandem/device/cuda/internal/command_list.h"
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/marker.h"
+#include "tandem/device/cuda/internal/ring_queue.h"
 #include "tandem/device/cuda/internal/segment_graph.h"
 
 namespace tandem::cuda {
@@ -112,7 +112,7 @@ class StreamState {
   };
 
   void refuse_if_lost() const;
-  void append(Entry entry);
+  void append(Entry&& entry);
   void enter_context();
   void launch_all();
   void complete_all();
@@ -141,8 +141,8 @@ class StreamState {
   std::mutex mutex_;  // for the queues and the ends
   std::condition_variable entered_;
   std::condition_variable issued_;
-  std::deque<Entry> entries_;
-  std::deque<Issued> issues_;
+  RingQueue<Entry> entries_;
+  RingQueue<Issued> issues_;
   bool ending_ = false;
   bool launched_all_ = false;
   std::thread launcher_;

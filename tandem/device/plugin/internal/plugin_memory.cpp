@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tandem/core/cached_object.h"
 #include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
 #include "tandem/device/block_allocator.h"
@@ -56,7 +57,7 @@ class PluginSource final : public RegionSource {
 };
 
 // A block that keeps its device.
-class DeviceBuffer final : public Buffer {
+class DeviceBuffer final : public Buffer, public CachedObject {
  public:
   DeviceBuffer(Ref<Buffer> block, std::size_t bytes, std::shared_ptr<PluginDevice> device)
       : Buffer(block->data(), bytes, /*owned=*/true, device->memory_space()),

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tandem/core/cached_object.h"
 #include "tandem/core/error.h"
 #include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
@@ -15,7 +16,7 @@ namespace tandem {
 namespace {
 
 // A piece of work or a copy on its way, owned by the plugin's queue until `done`.
-struct Pending {
+struct Pending : CachedObject {
   std::shared_ptr<PluginStreamState> state;
   std::uint64_t place = 0;
   Work work;
@@ -114,6 +115,7 @@ PluginStream::PluginStream(const TandemPluginApi& api, TandemDevice* device, con
   TandemStatus status = no_error();
   stream_ = api.stream_create(device, static_cast<std::int32_t>(kind), index, &status);
   check(status, cat("Device ", owner.name(), " makes no stream"));
+  state_->stream = stream_;
 }
 
 PluginStream::~PluginStream() { state_->api->stream_destroy(stream_); }
@@ -130,10 +132,11 @@ void PluginStream::enqueue_segment(Work work, std::uint64_t number) {
   pending->place = state_->next_place.fetch_add(1);
   pending->done = std::move(work.done);
   pending->work = std::move(work);
-  pending->retired.emplace(&owner_, [state = state_, stream = stream_] {
+  // By a pointer alone, which a function holds in itself; the work keeps the state.
+  pending->retired.emplace(&owner_, [state = state_.get()] {
     if (!state->api->stream_settle) return;
     TandemStatus status = no_error();
-    state->api->stream_settle(stream, &status);
+    state->api->stream_settle(state->stream, &status);
     if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state));
   });
   TandemWork given = {};

@@ -30,7 +30,8 @@ class UnreportedErrors {
 /// What a stream shares with its events and its pending work, which may outlive it.
 struct PluginStreamState {
   const TandemPluginApi* api = nullptr;
-  std::string device;  ///< name, for texts
+  std::string device;              ///< name, for texts
+  TandemStream* stream = nullptr;  ///< for what runs on it
   std::atomic<std::uint64_t> next_place{0};
   UnreportedErrors failures;
 };
