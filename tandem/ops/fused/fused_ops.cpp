@@ -257,14 +257,18 @@ const OpRegistration kFusedAttention{
     {.name = "_FusedAttention",
      .inputs = "query: T, key: T, value: T, args: TArgs",
      .outputs = "output: T",
-     .attrs = "T: {float}; TArgs: list(type); fused_ops: list(string); axes: list(string)",
+     .attrs = "T: {half, bfloat16, float}; TArgs: list(type); fused_ops: list(string); "
+              "axes: list(string); scale: float = 1",
      .shape = fused_attention_shape,
      .flops = flops::attention,
      .doc =
          "softmax(query * transpose(key)) * value for batches of matrices, whose scores never "
-         "are in memory as a whole. fused_ops lists what is done to the scores: Softmax, before "
+         "are in memory as a whole. Scores are multiplied by `scale`. fused_ops lists what is then "
+         "done to them: Softmax, before "
          "and after it Mul, RealDiv, AddV2 and Sub with one of args, SelectV2 with two, a mask "
-         "of what is kept and what there is elsewhere. axes names the axes of query, key, "
+         "of what is kept and what there is elsewhere, Mask with the mask alone: elsewhere is "
+         "the lowest number before the softmax and zero after it. axes names the axes of query, "
+         "key, "
          "scores, value and output: batches B and N, queries T, keys S, D what a query and a key "
          "are multiplied along, E a value's elements."}};
 
