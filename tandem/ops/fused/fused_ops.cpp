@@ -121,7 +121,8 @@ const OpRegistration kFusedElementwise{
     {.name = "_FusedElementwise",
      .inputs = "inputs: Tin",
      .outputs = "output: T",
-     .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int)",
+     .attrs = "Tin: list(type); T: {half, bfloat16, float}; ops: list(string); "
+              "operands: list(int)",
      .shape = fused_elementwise_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
      .flops = flops::fused_elementwise,
@@ -134,8 +135,9 @@ const OpRegistration kFusedSum{
     {.name = "_FusedSum",
      .inputs = "inputs: Tin",
      .outputs = "output: T",
-     .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int); "
-              "mean: bool = false; keep_dims: bool = false",
+     .attrs =
+         "Tin: list(type); T: {half, bfloat16, float}; ops: list(string); operands: list(int); "
+         "mean: bool = false; keep_dims: bool = false",
      .shape = fused_sum_shape,
      .traits = {.keeps_state = true},
      .flops = flops::fused_elementwise,
@@ -165,7 +167,8 @@ const OpRegistration kFusedElementwiseSums{
     {.name = "_FusedElementwiseSums",
      .inputs = "inputs: Tin",
      .outputs = "output: T, sums: num_sums * Tsum",
-     .attrs = "Tin: list(type); T: {bfloat16, float}; Tsum: {bfloat16, float}; num_sums: int >= 1; "
+     .attrs = "Tin: list(type); T: {half, bfloat16, float}; Tsum: {half, bfloat16, float}; "
+              "num_sums: int >= 1; "
               "ops: list(string); operands: list(int); results: list(int); sum_ranks: list(int)",
      .shape = fused_elementwise_sums_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
