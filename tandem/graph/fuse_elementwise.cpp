@@ -70,12 +70,14 @@ class Fuser {
            (!f_.target || f_.target->elementwise(node) != Elementwise::kNo);
   }
 
-  // A bfloat16 value as float. Reading the short one and widening it on the way is cheaper than
+  // A value of 16 bits as float. Reading the short one and widening it on the way is cheaper than
   // reading what somebody has widened, so everybody does it for himself.
   bool widens(const Node& node) {
-    return node.inputs().size() == 1 && node.output_dtype(0) == DType::kFloat &&
-           node.inputs()[0].node->output_dtype(node.inputs()[0].index) == DType::kBFloat16 &&
-           node.control_inputs().empty() && fusible(node);
+    if (node.inputs().size() != 1) return false;
+    const Output& in = node.inputs()[0];
+    return node.output_dtype(0) == DType::kFloat &&
+           in.node->output_dtype(in.index) != DType::kFloat && node.control_inputs().empty() &&
+           fusible(node);
   }
 
   // All that can be computed along with `root`, element by element of a value of its shape: what

@@ -1,5 +1,6 @@
 // A stand-in for cuDNN's graph interface, as far as Tandem uses it: a convolution or one of its two
-// gradients, and what follows a convolution, by plain loops on the stand-in for the driver.
+// gradients, and what follows a convolution, and attention (cudnn_attention.h), by plain loops on
+// the stand-in for the driver.
 //
 // It has three engines: one for a convolution alone; one that says that its results may differ from
 // run to run and takes a workspace; and one that says that it uses Tensor Cores, which alone takes
@@ -20,6 +21,7 @@
 
 #include "tandem/kernels/cuda/cudnn/cudnn_api.h"
 
+#include "tests/cuda/cudnn_attention.h"
 #include "tests/cuda/library_stand_in.h"
 
 struct cudnnContext {
@@ -28,12 +30,19 @@ struct cudnnContext {
 
 namespace {
 
+using stand_in::Attribute;
+using stand_in::Data;
+using stand_in::data_of;
 using stand_in::driver;
+using stand_in::Graph;
 using stand_in::Number;
-using Shape = std::vector<std::int64_t>;
+using stand_in::Shape;
+using stand_in::size_of;
+using stand_in::Tensor;
+using stand_in::tensor_of;
 
 struct Counts {
-  std::atomic<long long> heuristics{0}, plans{0};
+  std::atomic<long long> heuristics{0}, plans{0}, attentions{0};
   std::array<std::atomic<long long>, 3> runs{};
 };
 Counts counts;
@@ -41,93 +50,7 @@ Counts counts;
 constexpr std::int64_t kPlain = 0, kNondeterministic = 1, kTensorCore = 2;
 constexpr std::int64_t kWorkspace = 1024;  // of the engine that splits sums
 
-// ---- Descriptors ----
-
-struct Data;
-struct Attribute {
-  cudnnBackendAttributeType_t type = CUDNN_TYPE_INT64;
-  std::int64_t count = 0;
-  std::vector<std::byte> bytes;
-  std::vector<std::shared_ptr<Data>> descriptors;
-};
-struct Graph;
-struct Data {
-  cudnnBackendDescriptorType_t type = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
-  bool finalized = false;
-  std::map<int, Attribute> attributes;
-  std::int64_t engine = 0;             // of engines, configurations and plans
-  std::shared_ptr<const Graph> graph;  // of graphs, heuristics, engines, configurations and plans
-
-  template <class T>
-  std::vector<T> list(cudnnBackendAttributeName_t name) const {
-    const auto found = attributes.find(name);
-    if (found == attributes.end()) return {};
-    std::vector<T> values(static_cast<std::size_t>(found->second.count));
-    if (found->second.bytes.size() != values.size() * sizeof(T)) return {};
-    std::memcpy(values.data(), found->second.bytes.data(), found->second.bytes.size());
-    return values;
-  }
-  template <class T>
-  std::optional<T> one(cudnnBackendAttributeName_t name) const {
-    const auto found = attributes.find(name);
-    T value{};
-    if (found == attributes.end() || found->second.count != 1 ||
-        found->second.bytes.size() != sizeof(T))
-      return std::nullopt;
-    std::memcpy(&value, found->second.bytes.data(), sizeof(T));
-    return value;
-  }
-  const Data* part(cudnnBackendAttributeName_t name) const {
-    const auto found = attributes.find(name);
-    return found == attributes.end() || found->second.descriptors.size() != 1
-               ? nullptr
-               : found->second.descriptors[0].get();
-  }
-};
-
-std::shared_ptr<Data>& data_of(cudnnBackendDescriptor_t descriptor) {
-  return *static_cast<std::shared_ptr<Data>*>(descriptor);
-}
-
-std::size_t size_of(cudnnBackendAttributeType_t type) {
-  switch (type) {
-    case CUDNN_TYPE_BOOLEAN: return sizeof(bool);
-    case CUDNN_TYPE_INT64: return sizeof(std::int64_t);
-    case CUDNN_TYPE_HANDLE:
-    case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void*);
-    default: return sizeof(int);
-  }
-}
-
 // ---- What graphs compute ----
-
-struct Tensor {
-  Number number = Number::kFloat;
-  Shape sizes, strides;
-  std::int64_t id = 0, alignment = 1;
-  bool is_virtual = false;
-
-  std::size_t bytes() const {
-    std::int64_t last = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
-    return static_cast<std::size_t>(last + 1) * stand_in::size_of(number);
-  }
-  // As of a volume: batch, channel, plane, row, column. Axes of one entry are at 0.
-  std::int64_t offset(const std::array<std::int64_t, 5>& at) const {
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const std::int64_t place = at[i < 2 ? i : i + 5 - sizes.size()];
-      offset += (sizes[i] == 1 ? 0 : place) * strides[i];
-    }
-    return offset;
-  }
-  std::int64_t size(std::size_t axis) const {  // of a volume
-    if (axis < 2) return sizes[axis];
-    const std::size_t missing = 5 - sizes.size();
-    return axis - 2 < missing ? 1 : sizes[axis - missing];
-  }
-};
 
 struct Following {
   cudnnPointwiseMode_t mode;
@@ -136,32 +59,17 @@ struct Following {
 
 enum class Kind { kForward, kInputGradient, kFilterGradient };
 
-struct Graph {
+}  // namespace
+
+struct stand_in::Graph {
+  std::shared_ptr<const AttentionProgram> attention;  // or a convolution
   Kind kind = Kind::kForward;
   Tensor x, filter, y;
   std::array<std::int64_t, 3> stride{1, 1, 1}, dilation{1, 1, 1}, pad{0, 0, 0};
   std::vector<Following> following;
 };
 
-std::optional<Tensor> tensor_of(const Data* data) {
-  if (!data || data->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) return std::nullopt;
-  Tensor t;
-  t.sizes = data->list<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
-  t.strides = data->list<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-  const auto type = data->one<int>(CUDNN_ATTR_TENSOR_DATA_TYPE);
-  const auto id = data->one<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  const auto alignment = data->one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
-  if (!type || !id || !alignment || (t.sizes.size() != 4 && t.sizes.size() != 5) ||
-      t.sizes.size() != t.strides.size() || *std::min_element(t.sizes.begin(), t.sizes.end()) < 1)
-    return std::nullopt;
-  t.number = *type == CUDNN_DATA_HALF       ? Number::kHalf
-             : *type == CUDNN_DATA_BFLOAT16 ? Number::kBFloat16
-                                            : Number::kFloat;
-  t.id = *id;
-  t.alignment = *alignment;
-  t.is_virtual = data->one<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL).value_or(false);
-  return t;
-}
+namespace {
 
 // The convolution of a graph. False if it is none, or does not fit.
 bool read_convolution(const Data& operation, Graph& g) {
@@ -224,6 +132,10 @@ std::shared_ptr<const Graph> read_graph(const Data& data) {
   if (operations == data.attributes.end() || operations->second.descriptors.empty()) return nullptr;
   auto g = std::make_shared<Graph>();
   const auto& all = operations->second.descriptors;
+  if (all[0]->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
+    g->attention = stand_in::AttentionProgram::read(all);
+    return g->attention ? g : nullptr;
+  }
   if (!read_convolution(*all[0], *g)) return nullptr;
   std::int64_t result = g->y.id;
   for (std::size_t i = 1; i < all.size(); ++i) {
@@ -243,6 +155,7 @@ std::shared_ptr<const Graph> read_graph(const Data& data) {
 struct Job {
   std::shared_ptr<const Graph> graph;
   std::map<std::int64_t, void*> at;
+  std::map<std::int64_t, float> numbers;  // given by value
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 
@@ -294,6 +207,7 @@ struct Job {
   void operator()() const {
     const Graph& g = *graph;
     if (workspace_bytes != 0) std::memset(workspace, 0xff, workspace_bytes);
+    if (g.attention) return g.attention->run(at, numbers);
     if (g.kind == Kind::kForward) {
       each(g.y, [&](const auto& i) {
         double sum = 0;
@@ -321,7 +235,7 @@ struct Job {
 // ---- Engines ----
 
 std::vector<std::int64_t> engines_of(const Graph& g, int mode) {
-  if (!g.following.empty()) {
+  if (g.attention || !g.following.empty()) {
     return mode == CUDNN_HEUR_MODE_A ? std::vector<std::int64_t>{kTensorCore}
                                      : std::vector<std::int64_t>{};
   }
@@ -500,6 +414,19 @@ STAND_IN cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan
   job.workspace_bytes = static_cast<std::size_t>(workspace_of(p));
   bool there = job.workspace_bytes == 0 ||
                driver().is_device_memory(job.workspace, job.workspace_bytes) != 0;
+  if (p.graph->attention) {
+    for (const auto& [id, t] : p.graph->attention->operands()) {
+      if (t.is_by_value && job.at.count(id) == 1) {
+        job.numbers[id] = *static_cast<const float*>(job.at.at(id));
+      } else {
+        there = there && is_there(t, job.at);
+      }
+    }
+    if (!there) return CUDNN_STATUS_BAD_PARAM;
+    ++counts.attentions;
+    driver().add_kernel(handle->stream, job);
+    return CUDNN_STATUS_SUCCESS;
+  }
   for (const Tensor* t : {&p.graph->x, &p.graph->filter, &p.graph->y})
     there = there && is_there(*t, job.at);
   for (const Following& f : p.graph->following)
@@ -518,7 +445,8 @@ EXPORTED const CudnnStandInControl* cudnn_stand_in_control() {
                                    .plans = counts.plans,
                                    .plain = counts.runs[0],
                                    .nondeterministic = counts.runs[1],
-                                   .tensor_core = counts.runs[2]};
+                                   .tensor_core = counts.runs[2],
+                                   .attentions = counts.attentions};
           },
   };
   return &control;

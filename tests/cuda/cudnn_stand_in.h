@@ -7,6 +7,7 @@ extern "C" {
 struct CudnnStandInUse {
   /// How often it was asked for engines, how many plans were made, and what ran by engine.
   long long heuristics, plans, plain, nondeterministic, tensor_core;
+  long long attentions;  ///< graphs that were attention
 };
 
 struct CudnnStandInControl {

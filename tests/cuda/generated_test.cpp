@@ -191,13 +191,14 @@ TEST_F(Generated, EveryWayToBroadcast) {
                    program.attrs(DType::kFloat), "outer product");
 }
 
-TEST_F(Generated, FloatAndBFloat16) {
+TEST_F(Generated, FloatsOf16And32Bits) {
   Program program;
   const std::int64_t sum = program.add("AddN", {0, 1, 0});
   program.add("Tanh", {sum});
-  for (const DType first : {DType::kFloat, DType::kBFloat16}) {
-    for (const DType second : {DType::kFloat, DType::kBFloat16}) {
-      for (const DType output : {DType::kFloat, DType::kBFloat16}) {
+  constexpr DType kTypes[] = {DType::kFloat, DType::kHalf, DType::kBFloat16};
+  for (const DType first : kTypes) {
+    for (const DType second : kTypes) {
+      for (const DType output : kTypes) {
         expect_as_on_cpu("_FusedElementwise", {values({9, 31}, 1, first), values({31}, 2, second)},
                          program.attrs(output), "", output == DType::kFloat ? 2e-5f : 8e-3f);
       }

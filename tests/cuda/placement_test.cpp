@@ -1,12 +1,15 @@
 // Where the training steps of large models run on a machine with a GPU: nothing that computes with
 // floats is left on the CPU.
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/runtime/runtime.h"
 #include <tandem/tandem.h>
 
 namespace tandem::keras {
@@ -43,12 +46,19 @@ void expect_on_gpu(const std::set<std::string>& on_cpu) {
   for (const std::string& op : on_cpu) EXPECT_TRUE(kOfIntegers.contains(op)) << op;
 }
 
-TEST(PlacementOnGpu, ATrainingStepOfResNet50) {
+// In float, and with mixed precision.
+class PlacementOnGpu : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { mixed_precision::set_global_policy(GetParam()); }
+  void TearDown() override { mixed_precision::set_global_policy("float32"); }
+};
+
+TEST_P(PlacementOnGpu, ATrainingStepOfResNet50) {
   const Model model = applications::ResNet50({.input_shape = {32, 32, 3}, .classes = 10});
   expect_on_gpu(ops_on_cpu(model, ones({2, 32, 32, 3}), Tensor{1, 2}));
 }
 
-TEST(PlacementOnGpu, ATrainingStepOfATransformer) {
+TEST_P(PlacementOnGpu, ATrainingStepOfATransformer) {
   const KerasTensor tokens = Input({8}, {.dtype = int32});
   KerasTensor x = Embedding(16, 8)(tokens);
   for (int layer = 0; layer < 2; ++layer) {
@@ -61,6 +71,24 @@ TEST(PlacementOnGpu, ATrainingStepOfATransformer) {
   const Tensor words = zeros({2, 8}, int32);
   expect_on_gpu(ops_on_cpu(model, words, words));
 }
+
+// Ops of TensorFlow's, each with a kernel that is for GPUs.
+TEST(KernelsForGpus, AreThereForMostOpsOfModels) {
+  const Runtime& runtime = Runtime::current();
+  int count = 0;
+  for (const OpDef* op : runtime.ops().all()) {
+    const auto kernels = runtime.kernels().all(op->name);
+    count += op->name[0] != '_' &&
+             std::any_of(kernels.begin(), kernels.end(), [](const KernelDecl* kernel) {
+               return std::string_view(kernel->kernel_class) == "cuda";
+             });
+  }
+  EXPECT_GE(count, 350);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, PlacementOnGpu,
+                         testing::Values("float32", "mixed_float16", "mixed_bfloat16"),
+                         [](const auto& policy) { return std::string(policy.param); });
 
 }  // namespace
 }  // namespace tandem::keras

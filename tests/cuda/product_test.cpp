@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -103,6 +104,49 @@ TEST(ProductsByCublasLt, OfBatches) {
       expect_by_library("BatchMatMulV2", {left, values(right, DType::kFloat, 2)}, attrs,
                         cat(batch, " transposed ", transposed));
     }
+  }
+}
+
+// Operands and results in any order; those that lie as matrices are not copied.
+TEST(ProductsByCublasLt, OfEinsteinSums) {
+  struct Case {
+    const char* equation;
+    Shape a, b;
+  };
+  const Case cases[] = {{"abc,cde->abde", {2, 5, 6}, {6, 3, 4}},
+                        {"abde,cde->abc", {2, 5, 3, 4}, {6, 3, 4}},
+                        {"abc,abde->cde", {2, 5, 6}, {2, 5, 3, 4}},
+                        {"abde,abc->cde", {2, 5, 3, 4}, {2, 5, 6}},
+                        {"abc,acd->adb", {3, 4, 5}, {3, 5, 6}},
+                        {"...ij,jk->...ik", {2, 3, 4, 5}, {5, 6}},
+                        {"BTNH,BSNH->BNTS", {2, 32, 4, 33}, {2, 40, 4, 33}},
+                        {"BNTS,BSNH->BTNH", {2, 4, 32, 40}, {2, 40, 4, 33}}};
+  for (const Case& one : cases) {
+    AttrMap attrs;
+    attrs.set("equation", std::string(one.equation));
+    attrs.set("N", std::int64_t{2});
+    for (const DType dtype : kTypes) {
+      expect_by_library("Einsum", {values(one.a, dtype, 1), values(one.b, dtype, 2)}, attrs,
+                        cat(one.equation, ' ', dtype));
+    }
+  }
+}
+
+TEST(ProductsByCublasLt, LeaveOtherEinsteinSumsToOurOwnKernel) {
+  for (const auto& [equation, a, b] :
+       {std::tuple<const char*, Shape, Shape>{"ij,jk->k", {4, 5}, {5, 6}},
+        {"ii,ij->ij", {5, 5}, {5, 6}},
+        {"BTNH,BSNH->BNTS", {2, 3, 2, 4}, {2, 5, 2, 4}}}) {
+    AttrMap attrs;
+    attrs.set("equation", std::string(equation));
+    attrs.set("N", std::int64_t{2});
+    const std::vector<Tensor> inputs{values(a, DType::kFloat, 1), values(b, DType::kFloat, 2)};
+    const long long before = used().products;
+    EXPECT_THAT(
+        run_on("/GPU:0", "Einsum", inputs, attrs),
+        testing::Pointwise(testing::FloatNear(2e-5f), run_on("/CPU:0", "Einsum", inputs, attrs)))
+        << equation;
+    EXPECT_EQ(used().products, before) << equation;
   }
 }
 

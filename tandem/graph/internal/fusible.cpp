@@ -19,7 +19,9 @@ bool has_default_attrs(const Node& node) {
 
 }  // namespace
 
-bool is_fusible_dtype(DType dtype) { return dtype == DType::kFloat || dtype == DType::kBFloat16; }
+bool is_fusible_dtype(DType dtype) {
+  return dtype == DType::kFloat || dtype == DType::kHalf || dtype == DType::kBFloat16;
+}
 
 std::vector<Output> value_inputs(const Node& node) {
   std::vector<Output> values;

@@ -121,7 +121,8 @@ const OpRegistration kFusedElementwise{
     {.name = "_FusedElementwise",
      .inputs = "inputs: Tin",
      .outputs = "output: T",
-     .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int)",
+     .attrs = "Tin: list(type); T: {half, bfloat16, float}; ops: list(string); "
+              "operands: list(int)",
      .shape = fused_elementwise_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
      .flops = flops::fused_elementwise,
@@ -134,8 +135,9 @@ const OpRegistration kFusedSum{
     {.name = "_FusedSum",
      .inputs = "inputs: Tin",
      .outputs = "output: T",
-     .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int); "
-              "mean: bool = false; keep_dims: bool = false",
+     .attrs =
+         "Tin: list(type); T: {half, bfloat16, float}; ops: list(string); operands: list(int); "
+         "mean: bool = false; keep_dims: bool = false",
      .shape = fused_sum_shape,
      .traits = {.keeps_state = true},
      .flops = flops::fused_elementwise,
@@ -165,7 +167,8 @@ const OpRegistration kFusedElementwiseSums{
     {.name = "_FusedElementwiseSums",
      .inputs = "inputs: Tin",
      .outputs = "output: T, sums: num_sums * Tsum",
-     .attrs = "Tin: list(type); T: {bfloat16, float}; Tsum: {bfloat16, float}; num_sums: int >= 1; "
+     .attrs = "Tin: list(type); T: {half, bfloat16, float}; Tsum: {half, bfloat16, float}; "
+              "num_sums: int >= 1; "
               "ops: list(string); operands: list(int); results: list(int); sum_ranks: list(int)",
      .shape = fused_elementwise_sums_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
@@ -257,14 +260,18 @@ const OpRegistration kFusedAttention{
     {.name = "_FusedAttention",
      .inputs = "query: T, key: T, value: T, args: TArgs",
      .outputs = "output: T",
-     .attrs = "T: {float}; TArgs: list(type); fused_ops: list(string); axes: list(string)",
+     .attrs = "T: {half, bfloat16, float}; TArgs: list(type); fused_ops: list(string); "
+              "axes: list(string); scale: float = 1",
      .shape = fused_attention_shape,
      .flops = flops::attention,
      .doc =
          "softmax(query * transpose(key)) * value for batches of matrices, whose scores never "
-         "are in memory as a whole. fused_ops lists what is done to the scores: Softmax, before "
+         "are in memory as a whole. Scores are multiplied by `scale`. fused_ops lists what is then "
+         "done to them: Softmax, before "
          "and after it Mul, RealDiv, AddV2 and Sub with one of args, SelectV2 with two, a mask "
-         "of what is kept and what there is elsewhere. axes names the axes of query, key, "
+         "of what is kept and what there is elsewhere, Mask with the mask alone: elsewhere is "
+         "the lowest number before the softmax and zero after it. axes names the axes of query, "
+         "key, "
          "scores, value and output: batches B and N, queries T, keys S, D what a query and a key "
          "are multiplied along, E a value's elements."}};
 

@@ -96,7 +96,11 @@ class Fuser {
   bool follow(Node* node, const PartialShape& shape, bool is_last, Chain& chain) {
     if (chain.nodes.size() > kMaxOps) return false;
     if (Chain whole = chain; begins(node, whole)) {
-      if (node->output_dtype(0) != DType::kFloat) return false;
+      // Steps that widen halves themselves: what has made one op of them.
+      const bool widened = !is_last && node->output_dtype(0) == DType::kHalf &&
+                           is_op(*chain.nodes.back(), "_FusedElementwise") &&
+                           is_op(*whole.resize, "ResizeNearestNeighbor");
+      if (node->output_dtype(0) != DType::kFloat && !widened) return false;
       chain = std::move(whole);
       return true;
     }

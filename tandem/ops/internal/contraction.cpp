@@ -67,11 +67,14 @@ const Array* free_constant(const Output& o) {
 
 std::optional<LabelledProduct> contraction(const Output& o) {
   const Node& node = *o.node;
-  if (o.index != 0 || !node.control_inputs().empty() || node.output_dtype(0) != DType::kFloat ||
+  const DType dtype = node.output_dtype(0);
+  if (o.index != 0 || !node.control_inputs().empty() ||
+      !(dtype == DType::kFloat || dtype == DType::kHalf || dtype == DType::kBFloat16) ||
       !node.output_shape(0).is_fully_known())
     return std::nullopt;
   for (const Output& in : node.inputs())
-    if (!shape_of(in).is_fully_known()) return std::nullopt;
+    if (!shape_of(in).is_fully_known() || in.node->output_dtype(in.index) != dtype)
+      return std::nullopt;
   const std::string_view op = node.op().name;
   if (op == "Einsum") return einsum_of(node);
   if (op == "MatMul") return matmul_of(node, "transpose_a", "transpose_b");

@@ -27,8 +27,8 @@ struct LabelledProduct {
   Labels result;
 };
 
-/// An Einsum of two operands, a MatMul or BatchMatMul of floats whose shapes are known, without
-/// control inputs. No operand has a label twice.
+/// An Einsum of two operands, a MatMul or BatchMatMul of floats of 16 or 32 bits whose shapes are
+/// known, without control inputs. No operand has a label twice.
 std::optional<LabelledProduct> contraction(const Output& o);
 
 /// The constant order of a Transpose, with axes from the front; nothing for anything else.

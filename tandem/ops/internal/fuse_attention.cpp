@@ -1,13 +1,16 @@
 #include "tandem/ops/internal/fuse_attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/half.h"
 #include "tandem/graph/internal/attention_axes.h"
 #include "tandem/graph/rewrite.h"
 #include "tandem/ops/internal/contraction.h"
@@ -15,11 +18,16 @@
 namespace tandem::internal {
 namespace {
 
-const float* constant_number(const Output& o) {
+// The one element of a constant.
+std::optional<float> constant_number(const Output& o) {
   const Array* value = free_constant(o);
-  return value && value->dtype() == DType::kFloat && value->num_elements() == 1
-             ? value->data<float>()
-             : nullptr;
+  if (!value || value->num_elements() != 1) return std::nullopt;
+  switch (value->dtype()) {
+    case DType::kFloat: return *value->data<float>();
+    case DType::kHalf: return static_cast<float>(*value->data<Half>());
+    case DType::kBFloat16: return static_cast<float>(*value->data<BFloat16>());
+    default: return std::nullopt;
+  }
 }
 
 bool is_all_true(const Output& o) {
@@ -44,9 +52,15 @@ Output smallest_mask(Output o) {
   }
 }
 
-Array number(float value) {
-  Array a(DType::kFloat, Shape{});
-  *a.data<float>() = value;
+Array number(DType dtype, float value) {
+  Array a(dtype, Shape{});
+  if (dtype == DType::kHalf) {
+    *a.data<Half>() = Half(value);
+  } else if (dtype == DType::kBFloat16) {
+    *a.data<BFloat16>() = BFloat16(value);
+  } else {
+    *a.data<float>() = value;
+  }
   return a;
 }
 
@@ -75,14 +89,15 @@ class Attention {
 
   void replace() {
     std::vector<Output> inputs{query_.value, key_.value, value_.value};
-    if (scale_ != 1) steps_.push_back({"Mul", {r_.add_constant(number(scale_))}});
+    take_scale();
+    name_masks();
     std::vector<std::string> ops;
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
       ops.push_back(step->op);
       inputs.insert(inputs.end(), step->args.begin(), step->args.end());
     }
-    Node* fused =
-        r_.add("_FusedAttention", std::move(inputs), AttrMap{{"fused_ops", ops}, {"axes", axes_}});
+    Node* fused = r_.add("_FusedAttention", std::move(inputs),
+                         AttrMap{{"fused_ops", ops}, {"axes", axes_}, {"scale", scale_}});
     r_.graph().set_output_shape(fused, 0, r_.node().output_shape(0));
     r_.replace({&r_.node(), 0}, {fused, 0});
   }
@@ -94,6 +109,38 @@ class Attention {
     std::string op;
     std::vector<Output> args;
   };
+
+  // Constant factors of the scores before anything else is done to them.
+  void take_scale() {
+    while (!steps_.empty()) {
+      const Step& first = steps_.back();
+      const bool divides = first.op == "RealDiv";
+      if (!divides && first.op != "Mul") return;
+      const std::optional<float> factor = constant_number(first.args[0]);
+      if (!factor) return;
+      int exponent = 0;
+      // 1 / 3 is rounded, which shows where large numbers are added to the scores.
+      const bool exact = !divides || std::frexp(*factor, &exponent) == 0.5f;
+      if (!(exact || dtype() != DType::kFloat)) return;
+      scale_ = divides ? scale_ / *factor : scale_ * *factor;
+      steps_.pop_back();
+    }
+  }
+
+  // Replacing scores by a finite number that is lower than any, or probabilities by zero, is a
+  // mask.
+  void name_masks() {
+    const float lowest = dtype() == DType::kHalf ? -3e4f : -1e8f;
+    bool softmax = true;  // comes before the step
+    for (Step& step : steps_) {
+      if (step.op == "Softmax") softmax = false;
+      if (step.op != "SelectV2") continue;
+      const std::optional<float> other = constant_number(step.args[1]);
+      if (!other || !std::isfinite(*other)) continue;
+      if (softmax ? *other == 0 : *other <= lowest) step = {"Mask", {step.args[0]}};
+    }
+  }
+  DType dtype() const { return r_.node().output_dtype(0); }
 
   // Those of TensorFlow 1, in which a new constant would lie outside.
   bool has_loops() const {
@@ -152,13 +199,15 @@ class Attention {
     if (!(zeros || less) || !(other.node->inputs()[0] == in[1]) || r_.uses().of(other.node) != 1 ||
         !(shape_of(in[1]) == shape_of(o)) || !shape_of(keep).is_fully_known())
       return false;
-    const float* by = less ? constant_number(other.node->inputs()[1]) : nullptr;
+    const DType dtype = o.node->output_dtype(0);
+    const std::optional<float> by =
+        less ? constant_number(other.node->inputs()[1]) : std::optional<float>();
     if (less && !by) return false;
-    const Output zero = r_.add_constant(number(0));
+    const Output zero = r_.add_constant(number(dtype, 0));
     if (zeros) {
       steps_.push_back({"SelectV2", {keep, zero}});
     } else {
-      const Output lowered = r_.add_constant(number(-*by));
+      const Output lowered = r_.add_constant(number(dtype, -*by));
       Node* addend = r_.add("SelectV2", {keep, zero, lowered}, {});
       r_.graph().set_output_shape(addend, 0, shape_of(keep));
       steps_.push_back({"AddV2", {{addend, 0}}});
@@ -276,8 +325,8 @@ class Attention {
       }
       if (&operand == &value_ || !is_op(operand.value, "Mul") || r_.uses().of(&node) != 1) return;
       const auto& in = node.inputs();
-      const float* first = constant_number(in[0]);
-      const float* factor = first ? first : constant_number(in[1]);
+      const std::optional<float> first = constant_number(in[0]);
+      const std::optional<float> factor = first ? first : constant_number(in[1]);
       const Output& rest = in[first ? 1 : 0];
       if (!factor || !(shape_of(rest) == shape_of(operand.value))) return;
       scale_ *= *factor;

@@ -243,14 +243,27 @@ TEST(FuseElementwise, RefusesSumsThatAreNone) {
 }
 
 TEST(FuseElementwise, RoundsShortFloatsOnce) {
-  const Tensor a = large(1, DType::kBFloat16), b = large(2, DType::kBFloat16);
-  const Body body = [](const Tensors& x) { return Tensors{(x[0] * x[1] + x[0]) * x[1]}; };
+  for (const DType dtype : {DType::kBFloat16, DType::kHalf}) {
+    const Tensor a = large(1, dtype), b = large(2, dtype);
+    const Body body = [](const Tensors& x) { return Tensors{(x[0] * x[1] + x[0]) * x[1]}; };
+    const MutableFunction f = optimized_graph(body, {a, b});
+    EXPECT_EQ(count_op(f, kFused), 1);
+    const auto run = function([&](Tensor x, Tensor y) { return body({x, y})[0]; });
+    const Tensor exact = cast(body({cast(a, DType::kFloat), cast(b, DType::kFloat)})[0], dtype);
+    EXPECT_EQ(distance(run(a, b), exact), 0) << dtype;
+  }
+}
+
+// Sums too, and casts between the types within a tree.
+TEST(FuseElementwise, TakesHalvesAndFloatsInOneTree) {
+  const Tensor a = large(1, DType::kHalf), b = large(2);
+  const Body body = [](const Tensors& x) {
+    const Tensor wide = cast(x[0], DType::kFloat) * x[1];
+    return Tensors{tanh(cast(wide + 1.0, DType::kHalf)), reduce_sum(wide * wide, {0})};
+  };
   const MutableFunction f = optimized_graph(body, {a, b});
-  EXPECT_EQ(count_op(f, kFused), 1);
-  const auto run = function([&](Tensor x, Tensor y) { return body({x, y})[0]; });
-  const Tensor exact =
-      cast(body({cast(a, DType::kFloat), cast(b, DType::kFloat)})[0], DType::kBFloat16);
-  EXPECT_EQ(distance(run(a, b), exact), 0);
+  EXPECT_EQ(count_op(f, "Cast"), 0) << f.graph.to_string();
+  expect_as_eager(body, {a, b}, 2e-3);
 }
 
 // Everybody widens a short value for himself, rather than read a wide one from memory; what is

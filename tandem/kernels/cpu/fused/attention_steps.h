@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tandem/core/array.h"
 #include "tandem/graph/internal/attention_axes.h"
-#include "tandem/graph/kernel_context.h"
 #include "tandem/kernels/cpu/elementwise/elementwise.h"
 
 // What _FusedAttention does to a row of scores, those of one query with all keys.
@@ -43,8 +43,9 @@ struct AttentionStrides {
 /// for which it was made; used by any threads.
 class AttentionStep {
  public:
-  /// The softmax of the scores times `scale`.
-  explicit AttentionStep(float scale) : kind_(Kind::kSoftmax), scale_(scale) {}
+  /// The softmax of the scores times `scale`, or, without `softmax`, those alone.
+  explicit AttentionStep(float scale, bool softmax = true)
+      : kind_(softmax ? Kind::kSoftmax : Kind::kScale), scale_(scale) {}
   /// Mul, RealDiv, AddV2 or Sub of scores and `with`.
   AttentionStep(const std::string& op, const Array& with, AttentionStrides strides);
   /// SelectV2: scores where `keep` is true, `other` elsewhere.
@@ -55,9 +56,16 @@ class AttentionStep {
         strides_(other_strides),
         keep_(keep.data<bool>()),
         keep_strides_(keep_strides) {}
+  /// SelectV2 where `other`, which is static, is one number.
+  AttentionStep(const Array& keep, AttentionStrides keep_strides, const float* other)
+      : kind_(Kind::kSelect),
+        values_(other),
+        keep_(keep.data<bool>()),
+        keep_strides_(keep_strides) {}
 
   /// The row of `size` scores of query t in matrix [b, n].
   void run(float* row, std::int64_t size, std::int64_t b, std::int64_t n, std::int64_t t) const;
+  bool is_softmax() const { return kind_ == Kind::kSoftmax; }
   /// Several rows at once, of a step that is a softmax.
   void softmax(float* x, std::int64_t rows, std::int64_t size) const;
   /// The one number that all rows are multiplied by; null if the step is anything else.
@@ -67,7 +75,7 @@ class AttentionStep {
   }
 
  private:
-  enum class Kind { kSoftmax, kBinary, kSelect };
+  enum class Kind { kSoftmax, kScale, kBinary, kSelect };
 
   Kind kind_;
   float scale_ = 1;
@@ -79,10 +87,12 @@ class AttentionStep {
   AttentionStrides keep_strides_{"", Shape{}};
 };
 
-/// The steps of a kernel, whose inputs from 3 on are their arguments. Throws InvalidArgumentError
-/// for ops that cannot take part, and arguments that are too few, too many or do not broadcast to
-/// the scores.
-std::vector<AttentionStep> attention_steps(const KernelContext& c, const AttentionAxes& axes,
+/// What is done to scores by `ops`, as the attribute `fused_ops` lists them, after they have been
+/// multiplied by `scale`. `args` are the ops' arguments, floats and masks, which must live as long
+/// as the steps. Throws InvalidArgumentError for ops that cannot take part, and arguments that are
+/// too few, too many or do not broadcast to the scores.
+std::vector<AttentionStep> attention_steps(const std::vector<std::string>& ops, float scale,
+                                           std::span<const Array> args, const AttentionAxes& axes,
                                            const AttentionSizes& sizes);
 
 }  // namespace tandem::cpu

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "tandem/graph/internal/attention_axes.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/array/transpose_block.h"
+#include "tandem/kernels/cpu/elementwise/in_float.h"
 #include "tandem/kernels/cpu/fused/attention_steps.h"
 #include "tandem/kernels/cpu/linalg/strided_product.h"
 #include "tandem/kernels/cpu/support/scratch.h"
@@ -125,15 +127,13 @@ struct Products {
   }
 };
 
-void fused_attention(KernelContext& c) {
-  const AttentionAxes axes = AttentionAxes::read(c.attr<std::vector<std::string>>("axes"));
-  const Array &query = c.input(0), &key = c.input(1), &value = c.input(2);
-  const AttentionSizes sizes(axes, PartialShape(query.shape()), PartialShape(key.shape()),
-                             PartialShape(value.shape()));
-  const std::vector<AttentionStep> steps = attention_steps(c, axes, sizes);
-  Shape shape;
-  for (const char letter : axes.of[AttentionAxes::kOutput]) shape.add_dim(sizes[letter]);
-  Array& out = c.allocate_output(0, shape);
+// In float, from float operands.
+void attend(KernelContext& c, const AttentionAxes& axes, const AttentionSizes& sizes,
+            std::span<const Array> inputs, Array& out) {
+  const Array &query = inputs[0], &key = inputs[1], &value = inputs[2];
+  const std::vector<AttentionStep> steps =
+      attention_steps(c.attr<std::vector<std::string>>("fused_ops"), c.attr<float>("scale"),
+                      inputs.subspan(3), axes, sizes);
   if (out.num_elements() == 0) return;
 
   const std::int64_t B = sizes['B'], N = sizes['N'], T = sizes['T'], S = sizes['S'], D = sizes['D'],
@@ -179,7 +179,7 @@ void fused_attention(KernelContext& c) {
         const std::int64_t m = std::min(cut.rows, last - t);
         products.scores(query.data<float>() + at(products.q, t), keys, m, cut.all_keys,
                         turned.as<float>(), x);
-        if (steps.size() == 1) {
+        if (steps.size() == 1 && steps[0].is_softmax()) {
           steps[0].softmax(x, m, S);
         } else {
           for (std::int64_t row = 0; row < m; ++row)
@@ -193,6 +193,50 @@ void fused_attention(KernelContext& c) {
   });
 }
 
+AttentionSizes sizes_of(const KernelContext& c, const AttentionAxes& axes) {
+  return {axes, PartialShape(c.input(0).shape()), PartialShape(c.input(1).shape()),
+          PartialShape(c.input(2).shape())};
+}
+
+Shape output_shape(const AttentionAxes& axes, const AttentionSizes& sizes) {
+  Shape shape;
+  for (const char letter : axes.of[AttentionAxes::kOutput]) shape.add_dim(sizes[letter]);
+  return shape;
+}
+
+void fused_attention(KernelContext& c) {
+  const AttentionAxes axes = AttentionAxes::read(c.attr<std::vector<std::string>>("axes"));
+  const AttentionSizes sizes = sizes_of(c, axes);
+  std::vector<Array> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) inputs.push_back(c.input(i));
+  attend(c, axes, sizes, inputs, c.allocate_output(0, output_shape(axes, sizes)));
+}
+
+// Operands become floats, which are far fewer than the scores.
+void fused_attention_float16(KernelContext& c) {
+  const AttentionAxes axes = AttentionAxes::read(c.attr<std::vector<std::string>>("axes"));
+  const AttentionSizes sizes = sizes_of(c, axes);
+  std::vector<Array> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    const Array& in = c.input(i);
+    if (in.dtype() == DType::kBool) {
+      inputs.push_back(in);
+      continue;
+    }
+    inputs.push_back(c.allocate_temp(DType::kFloat, in.shape()));
+    to_float(c.intra_op(), in.dtype(), in.raw_data(), inputs.back().data<float>(),
+             in.num_elements());
+  }
+  Array& out = c.allocate_output(0, output_shape(axes, sizes));
+  Array floats = c.allocate_temp(DType::kFloat, out.shape());
+  attend(c, axes, sizes, inputs, floats);
+  from_float(c.intra_op(), floats.data<float>(), out.dtype(), out.raw_data(), out.num_elements());
+}
+
+const KernelRegistration kFusedAttentionFloat16{{.op = "_FusedAttention",
+                                                 .name = "blocks in float",
+                                                 .types = {{"T", {DType::kHalf, DType::kBFloat16}}},
+                                                 .run = fused_attention_float16}};
 const KernelRegistration kFusedAttention{{.op = "_FusedAttention",
                                           .name = "blocks",
                                           .types = {{"T", {DType::kFloat}}},

@@ -18,6 +18,7 @@ namespace tandem::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 1024;
+constexpr DTypeSet kTypes{DType::kFloat, DType::kHalf, DType::kBFloat16};
 
 Shape common_shape(const KernelContext& c) {
   Shape shape = c.input(0).shape();
@@ -33,9 +34,9 @@ std::vector<BlockSource> sources_of(const KernelContext& c, const Shape& shape,
   std::vector<BlockSource> sources;
   sources.reserve(static_cast<std::size_t>(c.num_inputs()));
   for (int i = 0; i < c.num_inputs(); ++i) {
-    if (c.input(i).dtype() != DType::kFloat && c.input(i).dtype() != DType::kBFloat16) {
+    if (!kTypes.contains(c.input(i).dtype())) {
       throw InvalidArgumentError(
-          cat("Input ", i, " must be float or bfloat16, not ", c.input(i).dtype(), "."));
+          cat("Input ", i, " must be float, half or bfloat16, not ", c.input(i).dtype(), "."));
     }
     const Array& input = c.input(i);
     if (out && input.raw_data() == out->raw_data() &&
@@ -63,6 +64,17 @@ Array& output_for(KernelContext& c, const Shape& shape) {
   return c.reuse_or_allocate_output(reused, 0, shape);
 }
 
+template <class T>
+void write_rounded(StreamingStore* past, const float* values, T* to, std::int64_t n) {
+  if (!past) return from_floats(values, to, n);
+  T rounded[kBlock];
+  for (std::int64_t done = 0; done < n; done += kBlock) {
+    const std::int64_t m = std::min(kBlock, n - done);
+    from_floats(values + done, rounded, m);
+    past->write(to + done, rounded, static_cast<std::size_t>(m) * sizeof(T));
+  }
+}
+
 // A block of the result, from floats.
 void write_block(StreamingStore* past, const float* values, Array& out, std::int64_t begin,
                  std::int64_t n) {
@@ -76,14 +88,8 @@ void write_block(StreamingStore* past, const float* values, Array& out, std::int
     }
     return;
   }
-  BFloat16* const to = out.data<BFloat16>() + begin;
-  if (!past) return from_floats(values, to, n);
-  BFloat16 rounded[kBlock];
-  for (std::int64_t done = 0; done < n; done += kBlock) {
-    const std::int64_t m = std::min(kBlock, n - done);
-    from_floats(values + done, rounded, m);
-    past->write(to + done, rounded, static_cast<std::size_t>(m) * sizeof(BFloat16));
-  }
+  if (out.dtype() == DType::kHalf) return write_rounded(past, values, out.data<Half>() + begin, n);
+  write_rounded(past, values, out.data<BFloat16>() + begin, n);
 }
 
 void fused_elementwise(KernelContext& c) {
@@ -153,6 +159,8 @@ void write_sums(const double* totals, double divisor, Array& out) {
     const auto value = static_cast<float>(totals[i] / divisor);
     if (out.dtype() == DType::kFloat) {
       out.data<float>()[i] = value;
+    } else if (out.dtype() == DType::kHalf) {
+      out.data<Half>()[i] = Half(value);
     } else {
       out.data<BFloat16>()[i] = BFloat16(value);
     }
@@ -242,8 +250,6 @@ void fused_elementwise_sums(KernelContext& c) {
   for (std::int64_t s = 0; s < count; ++s)
     write_sums(totals.data() + s * columns, 1, c.output(static_cast<int>(s) + 1));
 }
-
-constexpr DTypeSet kTypes{DType::kFloat, DType::kBFloat16};
 
 const KernelRegistration kElementwise{{.op = "_FusedElementwise",
                                        .name = "blocks",

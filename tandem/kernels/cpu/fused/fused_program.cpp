@@ -207,13 +207,18 @@ BlockSource BlockSource::given() {
 }
 
 float BlockSource::element(std::int64_t i) const {
-  return values_.dtype() == DType::kFloat ? values_.data<float>()[i]
-                                          : static_cast<float>(values_.data<BFloat16>()[i]);
+  switch (values_.dtype()) {
+    case DType::kFloat: return values_.data<float>()[i];
+    case DType::kHalf: return static_cast<float>(values_.data<Half>()[i]);
+    default: return static_cast<float>(values_.data<BFloat16>()[i]);
+  }
 }
 
 void BlockSource::load(std::int64_t begin, std::int64_t n, float* to) const {
   if (values_.dtype() == DType::kFloat) {
     std::memcpy(to, values_.data<float>() + begin, static_cast<std::size_t>(n) * sizeof(float));
+  } else if (values_.dtype() == DType::kHalf) {
+    to_floats(values_.data<Half>() + begin, to, n);
   } else {
     to_floats(values_.data<BFloat16>() + begin, to, n);
   }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,34 +8,20 @@
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/linalg/matrix_product.h"
 #include "tandem/kernels/cpu/support/number_types.h"
+#include "tandem/kernels/shared/contraction.h"
 
 namespace tandem::cpu {
 namespace {
 
-using Labels = std::vector<int>;
-
-// An operand, or the result, as axes with distinct labels: an axis whose label occurs twice is a
-// diagonal, whose stride is the sum of both.
-struct Axis {
-  int label;
-  std::int64_t size;
-  std::int64_t stride;
-};
-using Axes = std::vector<Axis>;
-
-const Axis* find(const Axes& axes, int label) {
-  const auto at =
-      std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.label == label; });
-  return at == axes.end() ? nullptr : &*at;
-}
-bool has(const Labels& labels, int label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
-Labels labels_of(const Axes& axes) {
-  Labels labels;
-  for (const Axis& a : axes) labels.push_back(a.label);
-  return labels;
-}
+using contraction::Axes;
+using contraction::Axis;
+using contraction::find;
+using contraction::has;
+using contraction::Labels;
+using contraction::lies_in_order;
+using contraction::MatrixOrder;
+using contraction::operator+;
+using contraction::Roles;
 
 Axes distinct_axes(const Labels& labels, const Shape& shape) {
   Axes axes;
@@ -98,19 +83,6 @@ Shape shape_of(const Labels& labels, const Axes& axes) {
   return shape;
 }
 
-// True if `axes`, taken in the order of `labels`, lie row-major without gaps. Labels that it lacks
-// have size 1.
-bool lies_in_order(const Axes& axes, const Labels& labels) {
-  std::int64_t stride = 1;
-  for (std::size_t i = labels.size(); i-- > 0;) {
-    const Axis* a = find(axes, labels[i]);
-    if (!a || a->size == 1) continue;
-    if (a->stride != stride) return false;
-    stride *= a->size;
-  }
-  return true;
-}
-
 template <class T>
 void sum_rows(const T* from, T* to, std::int64_t rows, std::int64_t length) {
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -167,34 +139,13 @@ void scatter_axes(KernelContext& c, const Array& values, const Axes& axes, const
   move.run(c.intra_op(), out.dtype(), out.raw_data(), values.raw_data());
 }
 
-Labels operator+(Labels a, const Labels& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-// The labels of two operands, each once, by what becomes of them.
-struct Roles {
-  Labels batch, free_a, free_b, contracted;
-  Roles(const Axes& a, const Axes& b, const Labels& result) {
-    for (const int label : result) {
-      const bool in_a = find(a, label), in_b = find(b, label);
-      Labels& role = in_a && in_b ? batch : in_a ? free_a : free_b;
-      if ((in_a || in_b) && !has(role, label)) role.push_back(label);
-    }
-    for (const int label : labels_of(a)) {
-      if (!has(result, label) && find(b, label)) contracted.push_back(label);
-    }
-  }
-};
-
 // One operand of the matrix product: [batch, rows, columns], or with rows and columns exchanged
 // where it lies so.
 Array matrix_operand(KernelContext& c, const Array& x, const Axes& axes, const Labels& batch,
                      const Labels& rows, const Labels& columns, bool& transposed) {
-  const std::size_t count = batch.size() + rows.size() + columns.size();
-  transposed = axes.size() == count && !lies_in_order(axes, batch + rows + columns) &&
-               lies_in_order(axes, batch + columns + rows);
-  return gather_axes(c, x, axes, transposed ? batch + columns + rows : batch + rows + columns);
+  const MatrixOrder order(axes, batch, rows, columns);
+  transposed = order.transposed;
+  return gather_axes(c, x, axes, order.labels);
 }
 
 void multiply_operands(KernelContext& c, const Axes axes[2], const Sizes& sizes,

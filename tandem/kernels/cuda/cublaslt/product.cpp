@@ -45,7 +45,8 @@ bool is_epilogue_of_cublaslt(Activation activation) {
          activation == Activation::kGeluTanh;
 }
 
-bool multiply_by_cublaslt(const KernelCall& call, const Product& p) {
+bool multiply_by_cublaslt(const KernelCall& call, const Product& p,
+                          const std::function<void()>& prepare) {
   if (!cublaslt().usable() || p.rows == 0 || p.columns == 0 || p.depth == 0 || p.batch == 0 ||
       p.batch > std::numeric_limits<std::int32_t>::max())
     return false;
@@ -54,6 +55,7 @@ bool multiply_by_cublaslt(const KernelCall& call, const Product& p) {
   const std::shared_ptr<const ProductPlan> plan =
       of_gpu<ProductPlanner>(stream.gpu()).plan(call, problem_of(call, p), at);
   if (!plan) return false;
+  if (prepare) prepare();
   if (plan->workspace_bytes() != 0) at.workspace = call.scratch(plan->workspace_bytes());
   Command command;
   command.kind = Command::Kind::kLibrary;

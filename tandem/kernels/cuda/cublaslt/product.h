@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "tandem/kernels/cuda/linalg/epilogue.h"
 #include "tandem/kernels/cuda/support/kernel_call.h"
@@ -27,8 +28,10 @@ struct Product {
 /// Whether cuBLASLt's own epilogues have what follows a product.
 bool is_epilogue_of_cublaslt(Activation activation);
 
-/// Has cuBLASLt compute it in the running kernel's stream. False, and nothing is done, if the
-/// library is not there or has no algorithm for it. Throws Failure.
-bool multiply_by_cublaslt(const KernelCall& call, const Product& product);
+/// Has cuBLASLt compute it in the running kernel's stream, behind what `prepare` launches, if it is
+/// not empty. False, and `prepare` is not called, if the library is not there or has no algorithm
+/// for it. Throws Failure.
+bool multiply_by_cublaslt(const KernelCall& call, const Product& product,
+                          const std::function<void()>& prepare = {});
 
 }  // namespace tandem::cuda

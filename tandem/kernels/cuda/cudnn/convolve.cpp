@@ -1,27 +1,30 @@
 #include "tandem/kernels/cuda/cudnn/convolve.h"
 
-#include <algorithm>
-
-#include "tandem/device/cuda/internal/per_gpu.h"
 #include "tandem/device/cuda/internal/stream.h"
-#include "tandem/kernels/cuda/cudnn/convolution_planner.h"
+#include "tandem/kernels/cuda/cudnn/convolution_graph.h"
+#include "tandem/kernels/cuda/cudnn/graph_planner.h"
+#include "tandem/kernels/cuda/support/types.h"
 
 namespace tandem::cuda {
 namespace {
 
-// What engines make use of; addresses of tensors are multiples of it, but for those of slices.
-constexpr std::uintptr_t kMaxAlignment = 16;
-
-std::int64_t alignment_of(const CudnnConvolution& job) {
-  std::uintptr_t bits = kMaxAlignment;
-  for (const void* address : {static_cast<const void*>(job.x), static_cast<const void*>(job.filter),
-                              static_cast<const void*>(job.y), job.bias, job.addend})
-    bits |= reinterpret_cast<std::uintptr_t>(address);
-  return static_cast<std::int64_t>(bits & (~bits + 1));
-}
-
 std::array<std::int64_t, 3> all(const std::int64_t (&values)[3]) {
   return {values[0], values[1], values[2]};
+}
+
+// In the graph's order.
+GraphOperands operands_of(const CudnnConvolution& job, void* y) {
+  GraphOperands operands;
+  std::size_t count = 0;
+  const auto add = [&](const void* address) {
+    operands.tensors[count++] = const_cast<void*>(address);
+  };
+  add(job.x);
+  add(job.filter);
+  if (job.bias) add(job.bias);
+  if (job.addend) add(job.addend);
+  add(y);
+  return operands;
 }
 
 ConvolutionProblem problem_of(const KernelCall& call, const CudnnConvolution& job) {
@@ -45,7 +48,7 @@ ConvolutionProblem problem_of(const KernelCall& call, const CudnnConvolution& jo
           .stride = all(c.window.stride),
           .dilation = all(c.window.dilation),
           .pad = all(c.window.pad),
-          .alignment = alignment_of(job)};
+          .alignment = alignment_of(operands_of(job, job.y))};
 }
 
 // What cuDNN's own operations compute as ours do.
@@ -61,22 +64,21 @@ bool is_cudnn_usable() { return cudnn().usable(); }
 bool convolve_by_cudnn(const KernelCall& call, const CudnnConvolution& job,
                        const std::function<void()>& prepare) {
   if (!is_operation_of_cudnn(job.activation)) return false;
-  StreamState& stream = StreamState::current();
-  ConvolutionAddresses at{
-      .x = job.x, .filter = job.filter, .y = job.y, .bias = job.bias, .addend = job.addend};
-  const std::shared_ptr<const ConvolutionPlan> plan =
-      of_gpu<ConvolutionPlanner>(stream.gpu()).plan(call, problem_of(call, job), at);
+  const ConvolutionProblem problem = problem_of(call, job);
+  // The addend may be the result's memory, which is then not to be written before the result is
+  // wanted.
+  const auto trial = [&] {
+    if (!job.addend) return operands_of(job, job.y);
+    const std::int64_t count =
+        problem.batch * problem.out * problem.y[0] * problem.y[1] * problem.y[2];
+    return operands_of(job, call.scratch(static_cast<std::size_t>(count) * size_of(job.type)));
+  };
+  const std::shared_ptr<const GraphPlan> plan =
+      of_gpu<GraphPlanner<ConvolutionProblem>>(StreamState::current().gpu())
+          .plan(call, problem, trial);
   if (!plan) return false;
   prepare();
-  if (plan->workspace_bytes() != 0) at.workspace = call.scratch(plan->workspace_bytes());
-  Command command;
-  command.kind = Command::Kind::kLibrary;
-  command.name = "cudnnBackendExecute";
-  command.library = plan;
-  const void* const parameters[] = {&at};
-  const std::size_t sizes[] = {sizeof(at)};
-  stream.commands().add_kernel(command, parameters, sizes, 1);
-  stream.added();
+  run_plan(call, plan, operands_of(job, job.y));
   return true;
 }
 

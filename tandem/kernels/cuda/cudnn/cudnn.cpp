@@ -67,7 +67,8 @@ void check(cudnnStatus_t status, const char* call) {
 }
 
 bool is_unsupported(cudnnStatus_t status) {
-  return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
+  // Graphs that break an engine's rules are reported as bad parameters.
+  return status >= CUDNN_STATUS_BAD_PARAM && status < CUDNN_STATUS_INTERNAL_ERROR;
 }
 
 }  // namespace tandem::cuda

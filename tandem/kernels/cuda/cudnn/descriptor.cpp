@@ -42,6 +42,9 @@ Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnConvolutionMo
 Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnPointwiseMode_t value) {
   return set_raw(name, CUDNN_TYPE_POINTWISE_MODE, 1, &value);
 }
+Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnReduceTensorOp_t value) {
+  return set_raw(name, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &value);
+}
 Descriptor& Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendHeurMode_t value) {
   return set_raw(name, CUDNN_TYPE_HEUR_MODE, 1, &value);
 }

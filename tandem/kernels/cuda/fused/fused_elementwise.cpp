@@ -72,8 +72,8 @@ Work read(KernelCall& call, const Sizes& results) {
   for (int i = 0; i < count; ++i) {
     work.inputs.push_back(call.input(i));
     const TensorView& input = work.inputs.back();
-    if (input.type != Type::kFloat && input.type != Type::kBFloat16) {
-      refuse("input " + std::to_string(i) + " must be float or bfloat16");
+    if (input.type != Type::kFloat && input.type != Type::kHalf && input.type != Type::kBFloat16) {
+      refuse("input " + std::to_string(i) + " must be float, half or bfloat16");
     }
     work.sizes = i == 0 ? input.sizes : broadcast_sizes(work.sizes, input.sizes);
     work.kernel.types.push_back(input.type);

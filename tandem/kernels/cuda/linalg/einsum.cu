@@ -1,5 +1,6 @@
-// Einstein sums of one or two operands. Two operands are multiplied by tiles, like matrices,
-// through walks over the axes that only one has, that both have, and that are summed over.
+// Einstein sums of one or two operands. Two operands are multiplied by cuBLASLt where they are a
+// product of batches of matrices, else by tiles, like matrices, through walks over the axes that
+// only one has, that both have, and that are summed over.
 
 #include <algorithm>
 #include <map>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "tandem/kernels/cuda/array/copy.h"
+#include "tandem/kernels/cuda/linalg/contraction_library.h"
 
 namespace tandem::cuda {
 namespace {
@@ -219,6 +221,14 @@ Labels distinct(const std::vector<const Operand*>& operands) {
   return all;
 }
 
+// Labels in the order of the operand, each once.
+contraction::Axes axes_of(const Operand& o) {
+  contraction::Axes axes;
+  for (const int label : distinct({&o}))
+    axes.push_back({label, o.sizes.at(label), o.strides.at(label)});
+  return axes;
+}
+
 }  // namespace
 
 void linalg_einsum(KernelCall& call) {
@@ -277,6 +287,10 @@ void linalg_einsum(KernelCall& call) {
     return;
   }
   const Operand& b = operands[1];
+  if (is_floating(to.type) && results.size() == output.size() && k != 0 &&
+      contract_by_library(call, to.type, {call.input(0).data, axes_of(a)},
+                          {call.input(1).data, axes_of(b)}, to.data, axes_of(y)))
+    return;
   Labels rows, columns, batches;
   for (const int label : results) {
     const bool in_a = step(a, label) != 0, in_b = step(b, label) != 0;

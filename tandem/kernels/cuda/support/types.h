@@ -25,6 +25,10 @@ bool visit_floating(Type type, F&& f) {
   }
 }
 
+inline bool is_floating(Type type) {
+  return visit_floating(type, [](auto) {});
+}
+
 template <class F>
 bool visit_integers(Type type, F&& f) {
   switch (type) {
