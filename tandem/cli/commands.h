@@ -76,7 +76,7 @@ struct SimulateArguments : StepArguments {
 };
 void run_simulate(const SimulateArguments& arguments);
 
-struct ExplainArguments : StepArguments {
+struct ExplainArguments : StepArguments, TlsArguments {
   std::string html;
   std::size_t rows = 60;
   int measure = 0;  ///< steps to run

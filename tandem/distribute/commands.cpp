@@ -17,6 +17,7 @@ extern "C" TANDEM_EXPORT const Commands* tandem_distribute_commands() {
       .resolve_file = &ClusterResolver::from_file,
       .resolve_environment = [] { return ClusterResolver::from_environment(); },
       .cluster_status = &cluster_status,
+      .cluster_devices = &cluster_devices,
       .open_session =
           [](const std::string& target, std::string_view graph_def,
              const RemoteSession::Options& options) {

@@ -22,10 +22,11 @@ struct Commands {
   void (*serve)(const Server::Options& options, std::chrono::milliseconds patience,
                 const std::function<void(const std::string& description)>& ready,
                 const std::function<void()>& wait);
-  ClusterSpec (*parse_cluster)(std::string_view text);
-  ClusterResolver (*resolve_file)(const std::string& path);
+  ClusterSpec (*parse_cluster)(StringView text);
+  ClusterResolver (*resolve_file)(const String& path);
   ClusterResolver (*resolve_environment)();
-  std::vector<TaskStatus> (*cluster_status)(const std::string& target, const Security& security);
+  std::vector<TaskStatus> (*cluster_status)(const String& target, const Security& security);
+  DeviceSet (*cluster_devices)(const String& target, const Security& security);
   std::unique_ptr<RemoteSession> (*open_session)(const std::string& target,
                                                  std::string_view graph_def,
                                                  const RemoteSession::Options& options);
