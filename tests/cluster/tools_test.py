@@ -12,6 +12,7 @@ import unittest
 import urllib.error
 import urllib.request
 
+import grpc
 import numpy as np
 
 import servers
@@ -126,6 +127,14 @@ class ToolsTest(unittest.TestCase):
                 text = reply.read().decode()
             self.assertIn('tandem_running_steps{task="/job:worker/replica:0/task:0"} 0\n', text)
             self.assertIn("# TYPE tandem_parameter_updates_total counter\n", text)
+            self.assertNotIn("tandem_unimplemented_calls_total", text)
+            with grpc.insecure_channel(f"localhost:{port}") as channel:
+                heartbeat = channel.unary_unary("/tensorflow.CoordinationService/Heartbeat")
+                with self.assertRaises(grpc.RpcError) as raised:
+                    heartbeat(b"", timeout=30)
+                self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+            with urllib.request.urlopen(f"http://localhost:{metrics}/metrics", timeout=30) as reply:
+                self.assertIn('method="/tensorflow.CoordinationService/Heartbeat"} 1\n', reply.read().decode())
             with self.assertRaises(urllib.error.HTTPError):
                 urllib.request.urlopen(f"http://localhost:{metrics}/other", timeout=30)
         finally:

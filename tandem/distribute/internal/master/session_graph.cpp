@@ -98,7 +98,7 @@ void SessionGraph::build(Runtime& runtime, const ClusterDevices& devices, const 
   placing.log = options.log_placement;
   placing.default_device = devices.own_task();
   const Placement placement = place(*graph, CostModel(devices.set()), runtime.kernels(), placing);
-  // The cost policy places each step anew; what keeps state stays where it is.
+  // The cost policy places each step by itself; what keeps state stays where it is.
   const bool by_step = runtime.placement_policy() == PlacementPolicy::kCost;
   for (const auto& node : graph->nodes()) {
     if (by_step && is_free(*node)) continue;
