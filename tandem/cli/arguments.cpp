@@ -308,6 +308,19 @@ void add_server(CLI::App& command, ServerArguments& a) {
       ->check(whole_number(0, 1'000'000));
   auto* cluster = command.add_option("--cluster", a.cluster,
                                      "JOB=HOST:PORT[,HOST:PORT...][;JOB=...]: all tasks");
+  auto* etcd =
+      command
+          .add_option(
+              "--etcd", a.etcd,
+              "HOST:PORT of an etcd: this task joins --job there with its --address, gets a "
+              "number, and serves once the cluster has the tasks that "
+              "TANDEM_CLUSTER_JOBS says (ps=1;worker=2)")
+          ->excludes("--task")
+          ->excludes("--cluster");
+  command.add_option("--etcd-cluster", a.etcd_cluster, "NAME of the cluster there (tandem)")
+      ->needs(etcd);
+  command.add_option("--address", a.address, "HOST:PORT of this task, as others reach it")
+      ->needs(etcd);
   command.add_option("--cluster-file", a.cluster_file, "A file of that, or of TF_CONFIG's JSON")
       ->excludes(cluster);
   command.add_option("--port", a.port, "Listen here instead of on the cluster's port; 0: any")

@@ -87,6 +87,8 @@ struct EtcdMembership::Impl {
                                   {.timeout = options.patience, .wait_for_ready = true});
       read_message(reply, response);
     } catch (const Error& error) {
+      if (error.code() != Code::kUnavailable && error.code() != Code::kDeadlineExceeded)
+        throw_error(error.code(), cat("etcd at ", options.endpoint, ": ", error.what()));
       throw UnavailableError(cat("etcd at ", options.endpoint, " does not answer: ", error.what(),
                                  " Is it running, and is that its address for clients?"));
     }

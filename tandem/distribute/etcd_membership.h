@@ -25,7 +25,7 @@ class TANDEM_EXPORT EtcdMembership {
     String endpoint = "localhost:2379";
     String cluster_name = "tandem";  ///< clusters of other names do not see each other
     String job = "worker";
-    String address;                     ///< "host:port", by which others reach this process
+    String address = {};                ///< "host:port", by which others reach this process
     std::chrono::seconds lease{10};     ///< without a renewal for so long it is no member
     std::chrono::seconds patience{10};  ///< how long etcd may take to answer
   };
@@ -43,7 +43,7 @@ class TANDEM_EXPORT EtcdMembership {
   /// task. Throws DeadlineExceededError naming the members that there are.
   ClusterResolver wait_for(const ClusterResolver::JobSizes& jobs,
                            std::chrono::milliseconds patience) const;
-  /// Whether this member leads the cluster; it takes the lead if nobody has it. The lead is lost
+  /// Whether this member leads the cluster; it takes the lead if no member has it. The lead is lost
   /// with the membership alone.
   bool try_lead() const;
   /// False once a lease has run out, because etcd could not be reached or the process was paused:

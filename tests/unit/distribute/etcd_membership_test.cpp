@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -118,6 +119,13 @@ TEST_F(EtcdMembershipTest, ALeaseIsRenewedAndRunsOut) {
     ASSERT_EQ(other.members().num_tasks("worker"), 1);
   }
   EXPECT_TRUE(other.is_member());
+  // Without answers it cannot know that it is one any more.
+  ::kill(etcd_, SIGSTOP);
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (other.is_member() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(other.is_member());
+  ::kill(etcd_, SIGCONT);
 }
 
 TEST(EtcdTest, SaysThatNoneAnswers) {
