@@ -212,14 +212,14 @@ void add_graph_command(CLI::App& command, GraphArguments& a) {
   html->excludes(json);
 }
 
-void add_step(CLI::App& command, StepArguments& a) {
+void add_step(CLI::App& command, StepArguments& a, const char* target = "NAME of a node to run") {
   add_graph_or_model(command, a.graph, a.saved_model);
   command.add_option("--policy", a.policy, "How to place: greedy or cost")
       ->check(CLI::IsMember({"greedy", "cost"}));
   command.add_option("--costs", a.costs, "Measured costs, as a profile saves them");
   add_list(command, "--feed", a.feeds, "NAME=SHAPE of a fed tensor, such as x=32,784");
   add_list(command, "--fetch", a.fetches, "NAME of a wanted tensor; else all that nothing reads");
-  add_list(command, "--target", a.targets, "NAME of a node to run");
+  add_list(command, "--target", a.targets, target);
   command.add_flag("--no-soft-placement", a.hard_placement,
                    "Fail where a device that is asked for can't be had");
 }
@@ -231,7 +231,10 @@ void add_simulate(CLI::App& command, SimulateArguments& a) {
 }
 
 void add_explain(CLI::App& command, ExplainArguments& a) {
-  add_step(command, a);
+  add_step(command, a,
+           "NAME of a node to run. grpc://HOST:PORT explains by the devices of that server's "
+           "cluster instead of this machine's; grpcs://HOST:PORT does so with certificates");
+  add_tls(command, a);
   auto* devices = command.add_option(
       "--devices", a.devices,
       "A file of devices that need not be there (JSON); else those of this machine, "
@@ -305,6 +308,19 @@ void add_server(CLI::App& command, ServerArguments& a) {
       ->check(whole_number(0, 1'000'000));
   auto* cluster = command.add_option("--cluster", a.cluster,
                                      "JOB=HOST:PORT[,HOST:PORT...][;JOB=...]: all tasks");
+  auto* etcd =
+      command
+          .add_option(
+              "--etcd", a.etcd,
+              "HOST:PORT of an etcd: this task joins --job there with its --address, gets a "
+              "number, and serves once the cluster has the tasks that "
+              "TANDEM_CLUSTER_JOBS says (ps=1;worker=2)")
+          ->excludes("--task")
+          ->excludes("--cluster");
+  command.add_option("--etcd-cluster", a.etcd_cluster, "NAME of the cluster there (tandem)")
+      ->needs(etcd);
+  command.add_option("--address", a.address, "HOST:PORT of this task, as others reach it")
+      ->needs(etcd);
   command.add_option("--cluster-file", a.cluster_file, "A file of that, or of TF_CONFIG's JSON")
       ->excludes(cluster);
   command.add_option("--port", a.port, "Listen here instead of on the cluster's port; 0: any")

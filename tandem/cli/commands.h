@@ -76,7 +76,7 @@ struct SimulateArguments : StepArguments {
 };
 void run_simulate(const SimulateArguments& arguments);
 
-struct ExplainArguments : StepArguments {
+struct ExplainArguments : StepArguments, TlsArguments {
   std::string html;
   std::size_t rows = 60;
   int measure = 0;  ///< steps to run
@@ -115,7 +115,10 @@ struct ServerArguments : TlsArguments {
   int task = 0;
   std::string cluster;       ///< "ps=h1:2222;worker=h2:2222"
   std::string cluster_file;  ///< else this, else the environment
-  int port = -1;             ///< in place of the cluster's; 0: a free one
+  std::string etcd;          ///< or the members that an etcd knows: its "host:port"
+  std::string etcd_cluster = "tandem";
+  std::string address;  ///< this task's, for etcd
+  int port = -1;        ///< in place of the cluster's; 0: a free one
   bool insecure = false;
   int metrics_port = -1;     ///< -1: none
   int replicas = 1;          ///< tasks that hold each parameter

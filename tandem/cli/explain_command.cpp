@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "tandem/cli/commands.h"
+#include "tandem/cli/distribute_library.h"
 #include "tandem/cli/for_option.h"
 #include "tandem/cli/initializers.h"
 #include "tandem/cli/machine_memory.h"
+#include "tandem/cli/server_target.h"
 #include "tandem/core/error.h"
 #include "tandem/runtime/explain.h"
 #include "tandem/runtime/profiler.h"
@@ -17,10 +19,18 @@
 namespace tandem::cli {
 namespace {
 
-ExplainOptions explain_options(const ExplainArguments& arguments) {
+ExplainOptions explain_options(const ExplainArguments& arguments, const ServerTarget& server) {
   ExplainOptions explain;
   explain.advice = !arguments.no_advice;
   if (!arguments.devices.empty()) explain.devices = arguments.read_devices();
+  if (!server.address.empty()) {
+    if (!arguments.devices.empty() || arguments.measure > 0) {
+      throw UsageError(
+          "--target grpc://... explains by the devices of the server's cluster: leave --devices "
+          "and --measure out with it");
+    }
+    explain.devices = distribute_library().cluster_devices(server.address, server.security);
+  }
   const Runtime& runtime = Runtime::current();
   explain.placement = arguments.placement(runtime.placement_policy());
   explain.placement->soft = explain.placement->soft && runtime.soft_placement();
@@ -117,8 +127,10 @@ profiler::Profile measure(const WholeFunction& whole, int steps) {
 
 }  // namespace
 
-void run_explain(const ExplainArguments& arguments) {
-  ExplainOptions explain = explain_options(arguments);
+void run_explain(const ExplainArguments& given) {
+  ExplainArguments arguments = given;
+  const ServerTarget server = take_server(arguments.targets, arguments);
+  ExplainOptions explain = explain_options(arguments, server);
   const WholeFunction whole = arguments.step();
   if (arguments.measure > 0) {
     Runtime& runtime = Runtime::current();

@@ -23,6 +23,7 @@
 #include "tandem/cli/for_option.h"
 #include "tandem/cli/initializers.h"
 #include "tandem/cli/machine_memory.h"
+#include "tandem/cli/server_target.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/io/graph_export.h"
@@ -322,25 +323,6 @@ void run_here(const RunArguments& arguments) {
   finish(arguments, fetched, step, prepared.num_nodes());
 }
 
-constexpr std::string_view kSessionScheme = "grpc://", kSecureScheme = "grpcs://";
-
-bool is_server(std::string_view target) {
-  return target.starts_with(kSessionScheme) || target.starts_with(kSecureScheme);
-}
-
-// With certificates where the target says so, or where they are given.
-std::unique_ptr<distribute::RemoteSession> open_session(const RunArguments& arguments,
-                                                        const std::string& target,
-                                                        std::string_view graph_def) {
-  distribute::RemoteSession::Options options;
-  options.security = {arguments.tls_cert, arguments.tls_key, arguments.tls_ca, true};
-  if (!target.starts_with(kSecureScheme))
-    return distribute_library().open_session(target, graph_def, options);
-  if (arguments.tls_cert.empty() || arguments.tls_key.empty() || arguments.tls_ca.empty())
-    throw UsageError("grpcs:// needs --tls-cert, --tls-key and --tls-ca");
-  return distribute_library().open_session(target.substr(kSecureScheme.size()), graph_def, options);
-}
-
 // The graph's bytes, as a server takes them.
 std::string binary_graph_def(const std::string& path) {
   if (!path.ends_with(".pbtxt")) return fs::read_file(path);
@@ -350,7 +332,7 @@ std::string binary_graph_def(const std::string& path) {
 }
 
 // `td run --target grpc://HOST:PORT`: the same in a session of that server.
-void run_remotely(const RunArguments& arguments, const std::string& target) {
+void run_remotely(const RunArguments& arguments, const ServerTarget& server) {
   if (!arguments.device.empty() || !arguments.threads.empty() || arguments.no_optimize) {
     throw UsageError(
         "--device, --threads and --no-optimize are the server's to decide: leave them out with "
@@ -361,7 +343,9 @@ void run_remotely(const RunArguments& arguments, const std::string& target) {
   for (std::size_t i = 0; i < given.names.size(); ++i)
     feeds.emplace_back(given.names[i], std::move(given.values[i]));
   const std::string bytes = binary_graph_def(arguments.graph);
-  const auto session = open_session(arguments, target, bytes);
+  distribute::RemoteSession::Options opened;
+  opened.security = server.security;
+  const auto session = distribute_library().open_session(server.address, bytes, opened);
   const distribute::RemoteSession::RunOptions options{.timeout = run_options(arguments).timeout};
   for (const std::string& init : arguments.inits) session->run(feeds, {}, {init}, options);
   const Step step = [&] {
@@ -382,22 +366,17 @@ void run_remotely(const RunArguments& arguments, const std::string& target) {
 void run_graph(const RunArguments& given) {
   // One of the targets may name a server instead of a node.
   RunArguments arguments = given;
-  const auto server = std::find_if(arguments.targets.begin(), arguments.targets.end(), is_server);
-  std::string target;
-  if (server != arguments.targets.end()) {
-    target = *server;
-    arguments.targets.erase(server);
-  }
+  const ServerTarget server = take_server(arguments.targets, arguments);
   const bool is_model = !arguments.saved_model.folder.empty();
   if (arguments.graph.empty() && !is_model)
     throw UsageError("GRAPH or --saved-model DIR is required");
-  if (!target.empty() && is_model)
+  if (!server.address.empty() && is_model)
     throw UsageError("--saved-model runs here: a server takes a GRAPH");
   if (!is_model && arguments.fetches.empty() && arguments.targets.empty())
     throw UsageError("--fetch or --target is required");
   check_file_names(arguments);
   check_feeds(arguments.feeds);
-  target.empty() ? run_here(arguments) : run_remotely(arguments, target);
+  server.address.empty() ? run_here(arguments) : run_remotely(arguments, server);
 }
 
 }  // namespace tandem::cli

@@ -5,6 +5,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/distribute_library.h"
@@ -12,6 +15,9 @@
 
 namespace tandem::cli {
 namespace {
+
+// For the other tasks of a cluster, which may be started later.
+constexpr auto kPatience = std::chrono::minutes(10);
 
 // Raised by the first of these signals. A handler, because libraries have begun threads before
 // `main` (OpenBLAS does), and a signal that is blocked elsewhere would end the process by way of
@@ -28,7 +34,8 @@ void await_ending_signals() {
 
 // What is given, completed by what the environment says.
 distribute::Server::Options options_of(const ServerArguments& arguments,
-                                       const distribute::Commands& library) {
+                                       const distribute::Commands& library,
+                                       std::shared_ptr<const void>& membership) {
   distribute::Server::Options options;
   options.job = arguments.job;
   options.task = arguments.task;
@@ -42,7 +49,23 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
     options.inter_op_threads = arguments.threads[0];
     options.intra_op_threads = arguments.threads[1];
   }
-  if (!arguments.cluster.empty()) {
+  if (!arguments.etcd.empty()) {
+    const char* jobs = std::getenv("TANDEM_CLUSTER_JOBS");
+    if (!jobs || arguments.job.empty() || arguments.address.empty()) {
+      throw UsageError(
+          "--etcd needs --job, --address and, in TANDEM_CLUSTER_JOBS, the tasks to wait for: "
+          "ps=1;worker=2");
+    }
+    distribute::EtcdMembership::Options joining;
+    joining.endpoint = arguments.etcd;
+    joining.cluster_name = arguments.etcd_cluster;
+    joining.job = arguments.job;
+    joining.address = arguments.address;
+    auto [member, here] = library.join_etcd(joining, jobs, kPatience);
+    membership = std::move(member);
+    options.cluster = here.cluster();
+    options.task = here.task();
+  } else if (!arguments.cluster.empty()) {
     options.cluster = library.parse_cluster(arguments.cluster);
   } else if (!arguments.cluster_file.empty()) {
     options.cluster = library.resolve_file(arguments.cluster_file).cluster();
@@ -66,8 +89,9 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
 void run_server(const ServerArguments& arguments) {
   await_ending_signals();
   const distribute::Commands& library = distribute_library();
+  std::shared_ptr<const void> membership;  // as long as it serves
   library.serve(
-      options_of(arguments, library), std::chrono::milliseconds(10'000),
+      options_of(arguments, library, membership), std::chrono::milliseconds(10'000),
       [](const std::string& description) { std::cout << description << std::endl; },
       [] {
         while (sem_wait(&ending) != 0) continue;  // another signal

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 namespace tandem::data {
 
 class RowTable;
+class TaskCopies;
 
 /// What an element was made of, for errors of later stages. Copied without allocating.
 struct Origin {
@@ -94,6 +96,13 @@ class TANDEM_EXPORT DatasetBase {
   /// The number of elements, kInfinite or kUnknown.
   virtual std::int64_t cardinality() const = 0;
 
+  /// The dataset as a scalar variant made by tf.data's op, which is called as the calling thread
+  /// calls ops: on another task of a cluster, say. Throws UnimplementedError, naming the stage,
+  /// unless overridden.
+  virtual Tensor as_op() const;
+  /// What it is on other tasks (tandem/data/graph_ops/task_dataset.h).
+  TaskCopies& task_copies() const;
+
   /// Writes, or takes over, what passes leave to later ones, random state and caches, here and in
   /// the inputs. Their iterators do so in `visit_state`; a stage that drops an iterator which has
   /// ended calls this in its place. To be overridden where a dataset has such state itself.
@@ -109,6 +118,8 @@ class TANDEM_EXPORT DatasetBase {
   std::unique_ptr<IteratorBase> observed_iterator(const IterationContext& context) const;
   /// How many stages are nested up to here; 0 until there is a Dataset of it.
   mutable std::atomic<int> depth_{0};
+  mutable std::once_flag making_copies_;
+  mutable std::shared_ptr<TaskCopies> task_copies_;
 };
 
 using DatasetRef = std::shared_ptr<const DatasetBase>;

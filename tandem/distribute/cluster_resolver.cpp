@@ -99,7 +99,7 @@ std::vector<int> expand_counts(std::string_view text) {
 
 }  // namespace
 
-ClusterResolver::ClusterResolver(ClusterSpec cluster, std::string job, int task)
+ClusterResolver::ClusterResolver(ClusterSpec cluster, String job, int task)
     : cluster_(std::move(cluster)), job_(std::move(job)), task_(task) {
   if (task_ >= 0) static_cast<void>(cluster_.address(job_, task_));
 }
@@ -124,7 +124,7 @@ ClusterResolver ClusterResolver::from_environment(const Environment& environment
       "mpirun, or name jobs and tasks in TANDEM_CLUSTER_JOBS.");
 }
 
-ClusterResolver ClusterResolver::from_tf_config(std::string_view json) {
+ClusterResolver ClusterResolver::from_tf_config(StringView json) {
   const nlohmann::json config = nlohmann::json::parse(json, nullptr, false);
   const auto fail = [](const char* why) -> InvalidArgumentError {
     return InvalidArgumentError(cat("TF_CONFIG ", why));
@@ -170,7 +170,7 @@ ClusterResolver ClusterResolver::from_tf_config(std::string_view json) {
   return {std::move(cluster), std::move(job), index};
 }
 
-ClusterResolver ClusterResolver::from_file(const std::string& path) {
+ClusterResolver ClusterResolver::from_file(const String& path) {
   std::string text = fs::read_file(path);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin != std::string::npos && text[begin] == '{') return from_tf_config(text);
@@ -270,7 +270,8 @@ ClusterResolver ClusterResolver::from_kubernetes(const Environment& environment)
   return {std::move(cluster), own_job, own_task};
 }
 
-ClusterResolver::JobSizes ClusterResolver::parse_job_sizes(std::string_view text) {
+ClusterResolver::JobSizes ClusterResolver::parse_job_sizes(StringView given) {
+  std::string_view text = given;
   JobSizes jobs;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of(";,"), text.size());
@@ -287,7 +288,7 @@ ClusterResolver::JobSizes ClusterResolver::parse_job_sizes(std::string_view text
   return jobs;
 }
 
-std::vector<std::string> ClusterResolver::expand_hosts(std::string_view list) {
+std::vector<std::string> ClusterResolver::expand_hosts(StringView list) {
   std::vector<std::string> hosts;
   const auto fail = [&] { return InvalidArgumentError(cat("'", list, "' is no list of hosts.")); };
   std::string_view rest = list;

@@ -2,11 +2,11 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/distribute/cluster_spec.h"
 
 namespace tandem::distribute {
@@ -25,7 +25,7 @@ class TANDEM_EXPORT ClusterResolver {
   using JobSizes = std::vector<std::pair<std::string, int>>;
 
   /// `task` -1: this process is none of the tasks, such as a client.
-  ClusterResolver(ClusterSpec cluster, std::string job, int task);
+  ClusterResolver(ClusterSpec cluster, String job, int task);
 
   /// By the first of these that is set: TF_CONFIG, TANDEM_CLUSTER_JOBS in a stateful set, Slurm's,
   /// MPI's.
@@ -34,9 +34,9 @@ class TANDEM_EXPORT ClusterResolver {
 
   /// TensorFlow's JSON: {"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker",
   /// "index": 0}}. Without "task" this process is none of the tasks.
-  static ClusterResolver from_tf_config(std::string_view json);
+  static ClusterResolver from_tf_config(StringView json);
   /// A file of TF_CONFIG's JSON, or of JOB=HOST:PORT[,…] in lines.
-  static ClusterResolver from_file(const std::string& path);
+  static ClusterResolver from_file(const String& path);
   /// A Slurm step: SLURM_PROCID, SLURM_STEP_NODELIST (or SLURM_JOB_NODELIST) and
   /// SLURM_STEP_TASKS_PER_NODE (or SLURM_TASKS_PER_NODE). Ranks are given out to `jobs` in order;
   /// none means that all are workers. Tasks of one node listen on TANDEM_PORT, or else
@@ -53,9 +53,9 @@ class TANDEM_EXPORT ClusterResolver {
   static ClusterResolver from_kubernetes(const Environment& environment);
 
   /// "ps=2;worker=4".
-  static JobSizes parse_job_sizes(std::string_view text);
+  static JobSizes parse_job_sizes(StringView text);
   /// Slurm's short form of host names: "n[1-3,7],login" is n1, n2, n3, n7 and login.
-  static std::vector<std::string> expand_hosts(std::string_view list);
+  static std::vector<std::string> expand_hosts(StringView list);
 
   const ClusterSpec& cluster() const { return cluster_; }
   const std::string& job() const { return job_; }

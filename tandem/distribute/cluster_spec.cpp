@@ -65,7 +65,7 @@ ClusterSpec::ClusterSpec(Jobs jobs) : jobs_(std::move(jobs)) {
   }
 }
 
-ClusterSpec ClusterSpec::parse(std::string_view text) {
+ClusterSpec ClusterSpec::parse(StringView text) {
   Jobs jobs;
   split(text, ';', [&](std::string_view part) {
     if (part.empty()) return;
@@ -89,13 +89,13 @@ ClusterSpec ClusterSpec::parse(std::string_view text) {
   return ClusterSpec(std::move(jobs));
 }
 
-int ClusterSpec::num_tasks(std::string_view job) const {
-  const auto found = jobs_.find(job);
+int ClusterSpec::num_tasks(StringView job) const {
+  const auto found = jobs_.find(std::string_view(job));
   return found == jobs_.end() ? 0 : static_cast<int>(found->second.size());
 }
 
-const std::string& ClusterSpec::address(std::string_view job, int task) const {
-  const auto found = jobs_.find(job);
+const std::string& ClusterSpec::address(StringView job, int task) const {
+  const auto found = jobs_.find(std::string_view(job));
   if (found != jobs_.end()) {
     const auto at = found->second.find(task);
     if (at != found->second.end()) return at->second;
@@ -104,8 +104,11 @@ const std::string& ClusterSpec::address(std::string_view job, int task) const {
       cat("The cluster has no task ", task, " of job '", job, "'; it is ", to_string(), "."));
 }
 
-void ClusterSpec::set_address(const std::string& job, int task, std::string address) {
+void ClusterSpec::set_address(const String& job, int task, String address) {
   check_job(job);
+  if (task < 0)
+    throw InvalidArgumentError(
+        cat("Job '", job, "' cannot have a task ", task, ": they count from 0."));
   check_address(job, address);
   jobs_[job][task] = std::move(address);
 }

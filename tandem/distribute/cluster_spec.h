@@ -2,9 +2,9 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 
 namespace tandem::distribute {
 
@@ -23,14 +23,14 @@ class TANDEM_EXPORT ClusterSpec {
   ClusterSpec() = default;
   explicit ClusterSpec(Jobs jobs);
   /// "JOB=ADDRESS[,ADDRESS…][;JOB=…]"; tasks are numbered from 0.
-  static ClusterSpec parse(std::string_view text);
+  static ClusterSpec parse(StringView text);
 
   const Jobs& jobs() const { return jobs_; }
   bool empty() const { return jobs_.empty(); }
-  int num_tasks(std::string_view job) const;
+  int num_tasks(StringView job) const;
   /// Throws NotFoundError, naming the tasks that there are.
-  const std::string& address(std::string_view job, int task) const;
-  void set_address(const std::string& job, int task, std::string address);
+  const std::string& address(StringView job, int task) const;
+  void set_address(const String& job, int task, String address);
   /// As `parse` takes it; tasks that are left out of the numbering are "3:ADDRESS".
   std::string to_string() const;
   bool operator==(const ClusterSpec&) const = default;

@@ -11,8 +11,10 @@
 #include "tandem/distribute/internal/client/blocking_call.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/server/status_service.h"
+#include "tandem/distribute/internal/task/assumed_devices.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/distribute/internal/wire/messages.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::distribute {
 namespace {
@@ -61,7 +63,7 @@ std::map<std::string, std::string> tasks_in(const std::string& json) {
 
 }  // namespace
 
-std::vector<TaskStatus> cluster_status(const std::string& target, const Security& security) {
+std::vector<TaskStatus> cluster_status(const String& target, const Security& security) {
   GrpcNetwork network({security.certificate, security.key, security.authority});
   std::vector<TaskStatus> all{ask(network, address_of_target(target))};
   if (!all.front().error.empty())
@@ -76,6 +78,39 @@ std::vector<TaskStatus> cluster_status(const std::string& target, const Security
   std::sort(all.begin(), all.end(),
             [](const TaskStatus& a, const TaskStatus& b) { return a.task < b.task; });
   return all;
+}
+
+DeviceSet cluster_devices(const String& target, const Security& security) {
+  // Who answers with an address; TensorFlow's tasks name none of the others.
+  std::map<std::string, std::string> addresses;
+  for (const TaskStatus& task : cluster_status(target, security)) {
+    if (!task.error.empty())
+      throw UnavailableError(cat(task.task, " at ", task.address, ": ", task.error));
+    addresses[task.task] = task.address;
+  }
+  GrpcNetwork network({security.certificate, security.key, security.authority});
+  const std::string address = address_of_target(target);
+  Bytes reply = blocking_call(*network.channel(address), "/tensorflow.MasterService/ListDevices",
+                              {}, {.timeout = kPatience});
+  proto::ListDevicesResponse response;
+  read_message(reply, response);
+  std::vector<proto::DeviceAttributes> devices = std::move(response.local_device);
+  devices.insert(devices.end(), response.remote_device.begin(), response.remote_device.end());
+  // The first CPU of the task that is asked is where what is fed comes from.
+  const auto asked = std::find_if(addresses.begin(), addresses.end(),
+                                  [&](const auto& task) { return task.second == address; });
+  std::stable_partition(devices.begin(), devices.end(), [&](const auto& device) {
+    return device.device_type == "CPU" && asked != addresses.end() &&
+           task_of_device(device.name) == asked->first;
+  });
+  for (const proto::DeviceAttributes& device : devices) {
+    const std::string task(task_of_device(device.name));
+    addresses.emplace(task, cat(task, ":0"));  // a machine of its own
+  }
+  DeviceSet set;
+  add_assumed_devices(set, devices, DeviceSet::of(Runtime::current().devices()).devices.front());
+  assume_network(set, addresses);
+  return set;
 }
 
 }  // namespace tandem::distribute

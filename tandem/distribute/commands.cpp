@@ -16,7 +16,16 @@ extern "C" TANDEM_EXPORT const Commands* tandem_distribute_commands() {
       .parse_cluster = &ClusterSpec::parse,
       .resolve_file = &ClusterResolver::from_file,
       .resolve_environment = [] { return ClusterResolver::from_environment(); },
+      .join_etcd =
+          [](const EtcdMembership::Options& options, tandem::StringView jobs,
+             std::chrono::milliseconds patience) {
+            const auto sizes = ClusterResolver::parse_job_sizes(jobs);
+            const auto member = std::make_shared<const EtcdMembership>(options);
+            ClusterResolver here = member->wait_for(sizes, patience);
+            return std::pair(std::shared_ptr<const void>(member), std::move(here));
+          },
       .cluster_status = &cluster_status,
+      .cluster_devices = &cluster_devices,
       .open_session =
           [](const std::string& target, std::string_view graph_def,
              const RemoteSession::Options& options) {

@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/distribute/cluster_resolver.h"
 #include "tandem/distribute/cluster_status.h"
+#include "tandem/distribute/etcd_membership.h"
 #include "tandem/distribute/remote_session.h"
 #include "tandem/distribute/server.h"
 
@@ -22,10 +24,15 @@ struct Commands {
   void (*serve)(const Server::Options& options, std::chrono::milliseconds patience,
                 const std::function<void(const std::string& description)>& ready,
                 const std::function<void()>& wait);
-  ClusterSpec (*parse_cluster)(std::string_view text);
-  ClusterResolver (*resolve_file)(const std::string& path);
+  ClusterSpec (*parse_cluster)(StringView text);
+  ClusterResolver (*resolve_file)(const String& path);
   ClusterResolver (*resolve_environment)();
-  std::vector<TaskStatus> (*cluster_status)(const std::string& target, const Security& security);
+  /// Joins, and waits until the jobs ("ps=1;worker=2") have their members. The first result is the
+  /// membership: it ends with that.
+  std::pair<std::shared_ptr<const void>, ClusterResolver> (*join_etcd)(
+      const EtcdMembership::Options& options, StringView jobs, std::chrono::milliseconds patience);
+  std::vector<TaskStatus> (*cluster_status)(const String& target, const Security& security);
+  DeviceSet (*cluster_devices)(const String& target, const Security& security);
   std::unique_ptr<RemoteSession> (*open_session)(const std::string& target,
                                                  std::string_view graph_def,
                                                  const RemoteSession::Options& options);

@@ -27,6 +27,18 @@ Bytes ask(Channel& channel, const std::string& task, const char* method, Bytes r
   }
 }
 
+void check(const ClusterResolver& resolver, const Connection::Options& options) {
+  if (resolver.cluster().empty())
+    throw InvalidArgumentError("The cluster to connect to has no tasks.");
+  const auto check_positive = [](const char* name, auto value, const char* unit) {
+    if (value > 0) return;
+    throw InvalidArgumentError(
+        cat("The ", name, " of a connection must be positive, but is ", value, " ", unit, "."));
+  };
+  check_positive("timeout", options.timeout.count(), "ms");
+  check_positive("keep_alive", options.keep_alive.count(), "s");
+}
+
 }  // namespace
 
 struct Connection::Impl {
@@ -44,15 +56,17 @@ struct Connection::Impl {
       std::vector<proto::DeviceAttributes> devices;
     };
     std::vector<Task> found;
+    std::map<std::string, std::string> addresses;
     proto::ClusterDef cluster;
-    for (const auto& [job, addresses] : resolver.cluster().jobs()) {
+    for (const auto& [job, tasks] : resolver.cluster().jobs()) {
       proto::JobDef& def = cluster.job.emplace_back();
       def.name = job;
-      for (const auto& [number, address] : addresses) {
+      for (const auto& [number, address] : tasks) {
         def.tasks[number] = address;
         Task& task = found.emplace_back();
         task.name = task_name(job, number);
         task.channel = network.channel(address);
+        addresses.emplace(task.name, address);
         task.request.server_def.make().job_name = job;
         task.request.server_def.make().task_index = number;
       }
@@ -76,7 +90,7 @@ struct Connection::Impl {
       ask(*task.channel, task.name, kCreateContext, write_message(task.request), options.timeout);
       tasks.push_back(std::make_shared<RemoteTask>(task.name, task.channel, context, task.devices));
     }
-    client = std::make_shared<EagerClient>(std::move(tasks));
+    client = std::make_shared<EagerClient>(std::move(tasks), std::move(addresses));
     RemoteCalls::set(client);
     client->keep_alive(options.keep_alive / 3);
   }
@@ -107,6 +121,7 @@ void Connection::synchronize() const {
 
 std::unique_ptr<Connection> connect(const ClusterResolver& resolver,
                                     const Connection::Options& options) {
+  check(resolver, options);
   return std::unique_ptr<Connection>(
       new Connection(std::make_unique<Connection::Impl>(resolver, options)));
 }

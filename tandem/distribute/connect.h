@@ -59,7 +59,8 @@ class TANDEM_EXPORT Connection {
 
 /// Connects to all tasks of the resolver's cluster, until the result is destroyed; one at a time in
 /// a process (FailedPreconditionError). Throws UnavailableError or DeadlineExceededError naming a
-/// task that does not answer.
+/// task that does not answer, and InvalidArgumentError for a cluster without tasks or options that
+/// make no sense.
 TANDEM_EXPORT std::unique_ptr<Connection> connect(const ClusterResolver& resolver,
                                                   const Connection::Options& options);
 [[nodiscard]] TANDEM_EXPORT std::unique_ptr<Connection> connect(const ClusterResolver& resolver);

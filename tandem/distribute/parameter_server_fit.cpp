@@ -45,6 +45,8 @@ void check_batch(const data::Element& batch) {
 
 keras::History ParameterServerStrategy::fit(const keras::Model& model, const data::Dataset& batches,
                                             const FitOptions& options) {
+  if (options.epochs < 0)
+    throw InvalidArgumentError(cat("fit: epochs must be at least 0, but is ", options.epochs, "."));
   if (!model.built())
     throw FailedPreconditionError("The model has to be built: give it an Input, or call it once.");
   if (!has_variables()) add_variables(model.trainable_weights(), model.non_trainable_variables());

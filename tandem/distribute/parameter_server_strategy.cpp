@@ -1,6 +1,7 @@
 #include "tandem/distribute/parameter_server_strategy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <future>
@@ -37,9 +38,44 @@ class ParameterServerStrategy::Closure {
   std::shared_ptr<Coordinator::Closure> closure;
 };
 
+namespace {
+
+void check(const ParameterServerStrategy::Options& options) {
+  const auto at_least = [](const char* name, auto value, auto least) {
+    if (value >= least) return;
+    throw InvalidArgumentError(cat("ParameterServerStrategy: ", name, " must be at least ", least,
+                                   ", but is ", value, "."));
+  };
+  at_least("replicas", options.replicas, 1);
+  at_least("replicas_to_aggregate", options.replicas_to_aggregate, 0);
+  at_least("max_staleness", options.max_staleness, std::int64_t{0});
+  at_least("heartbeat_timeout (ms)", options.heartbeat_timeout.count(), std::int64_t{1});
+  const Partitioner& partitioner = options.partitioner;
+  if (partitioner.kind != Partitioner::kWhole)
+    at_least("the partitioner's number", partitioner.value, std::int64_t{1});
+  const std::int64_t least_shards = partitioner.kind == Partitioner::kMinSize ? 1 : 0;
+  at_least("the partitioner's max_shards", partitioner.max_shards, least_shards);
+  if (options.worker_job == options.server_job) {
+    throw InvalidArgumentError(cat("ParameterServerStrategy: workers and servers are both job '",
+                                   options.worker_job, "'; they are different tasks."));
+  }
+  const ServerOptimizer& optimizer = options.optimizer;
+  for (const auto& [name, value] :
+       {std::pair("learning_rate", optimizer.learning_rate),
+        std::pair("momentum", optimizer.momentum), std::pair("beta_1", optimizer.beta_1),
+        std::pair("beta_2", optimizer.beta_2), std::pair("epsilon", optimizer.epsilon)}) {
+    if (std::isfinite(value) && value >= 0) continue;
+    throw InvalidArgumentError(cat("ParameterServerStrategy: ", name,
+                                   " of the optimizer must be a number from 0 on, but is ", value,
+                                   "."));
+  }
+}
+
+}  // namespace
+
 struct ParameterServerStrategy::Impl {
   explicit Impl(Options given)
-      : options(std::move(given)),
+      : options((check(given), std::move(given))),
         network(std::make_unique<GrpcNetwork>(TlsFiles{
             options.security.certificate, options.security.key, options.security.authority})) {
     Coordinator::Options workers;
@@ -162,6 +198,14 @@ struct ParameterServerStrategy::Impl {
 
   std::shared_ptr<const Function> make(const Body& body, const std::vector<Tensor>& examples,
                                        bool trains) {
+    if (!body)
+      throw InvalidArgumentError("The step of a ParameterServerStrategy is an empty function.");
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      if (!examples[i].defined()) {
+        throw InvalidArgumentError(
+            cat("Example ", i, " of the step's inputs is an undefined tensor."));
+      }
+    }
     if (trains && variables.empty())
       throw FailedPreconditionError("add_variables comes before the first train_function.");
     const ClosureGraph graph =
@@ -176,6 +220,7 @@ struct ParameterServerStrategy::Impl {
       proto::ClosureServer& known = request.server.emplace_back();
       known.task = server.task;
       known.state_id = server.state_id;
+      if (!server.variables) continue;  // there are none
       for (const auto& replica : server.variables->replicas())
         known.replica.push_back(replica.task);
     }
@@ -373,12 +418,18 @@ std::shared_ptr<const ParameterServerStrategy::Function> ParameterServerStrategy
 
 ParameterServerStrategy::RemoteValue ParameterServerStrategy::schedule(
     const std::shared_ptr<const Function>& function, std::vector<Tensor> inputs) {
+  if (!function) {
+    throw InvalidArgumentError(
+        "schedule was given no function: make one with train_function or function.");
+  }
   if (inputs.size() != function->dtypes.size()) {
     throw InvalidArgumentError(
         cat("The function takes ", function->dtypes.size(), " inputs, not ", inputs.size(), "."));
   }
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined())
+      throw InvalidArgumentError(cat("Input ", i, " of the function is an undefined tensor."));
     if (inputs[i].dtype() != function->dtypes[i]) {
       throw InvalidArgumentError(cat("Input ", i, " of the function is ", function->dtypes[i],
                                      ", not ", inputs[i].dtype(), "."));
@@ -400,6 +451,7 @@ void ParameterServerStrategy::join() {
 bool ParameterServerStrategy::done() const { return impl_->coordinator->done(); }
 
 std::vector<Tensor> ParameterServerStrategy::fetch(const RemoteValue& value) {
+  if (!value) throw InvalidArgumentError("fetch was given nothing that was scheduled.");
   std::vector<Tensor> results;
   for (const Array& result : impl_->coordinator->fetch(value->closure))
     results.push_back(Tensor(result));

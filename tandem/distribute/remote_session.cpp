@@ -47,7 +47,7 @@ class GrpcSession final : public RemoteSession {
     }
   }
 
-  void extend(std::string_view graph_def) override {
+  void extend(StringView graph_def) override {
     proto::ExtendSessionRequest request;
     request.session_handle = handle_;
     request.graph_def = graph_def;
@@ -59,9 +59,8 @@ class GrpcSession final : public RemoteSession {
     version_ = response.new_graph_version;
   }
 
-  std::vector<Array> run(const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
-                         const std::vector<std::string>& targets,
-                         const RunOptions& options) override {
+  std::vector<Array> run(const std::vector<Feed>& feeds, const StringList& fetches,
+                         const StringList& targets, const RunOptions& options) override {
     Bytes request;
     for (const auto& [name, value] : feeds)
       append_named_tensor_field(request, 2, tensor_name(name), value);
@@ -107,13 +106,13 @@ class GrpcSession final : public RemoteSession {
 
 RemoteSession::~RemoteSession() = default;
 
-std::unique_ptr<RemoteSession> RemoteSession::open(const std::string& target,
-                                                   std::string_view graph_def) {
+std::unique_ptr<RemoteSession> RemoteSession::open(const String& target, StringView graph_def) {
   return open(target, graph_def, Options{});
 }
-std::unique_ptr<RemoteSession> RemoteSession::open(const std::string& target,
-                                                   std::string_view graph_def,
+std::unique_ptr<RemoteSession> RemoteSession::open(const String& target, StringView graph_def,
                                                    const Options& options) {
+  if (address_of_target(target).empty())
+    throw InvalidArgumentError("A session needs a target such as grpc://localhost:2222, not ''.");
   return std::make_unique<GrpcSession>(target, graph_def, options);
 }
 

@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
+#include "tandem/core/string.h"
 #include "tandem/core/string_list.h"
 #include "tandem/distribute/server.h"
 
@@ -34,8 +34,8 @@ class TANDEM_EXPORT RemoteSession {
     std::optional<std::chrono::nanoseconds> timeout = {};
   };
   /// `target`: "grpc://HOST:PORT" or "HOST:PORT"; `graph_def`: a serialized GraphDef.
-  static std::unique_ptr<RemoteSession> open(const std::string& target, std::string_view graph_def);
-  static std::unique_ptr<RemoteSession> open(const std::string& target, std::string_view graph_def,
+  static std::unique_ptr<RemoteSession> open(const String& target, StringView graph_def);
+  static std::unique_ptr<RemoteSession> open(const String& target, StringView graph_def,
                                              const Options& options);
   /// Closes it, if the server can be reached.
   virtual ~RemoteSession();
@@ -43,19 +43,17 @@ class TANDEM_EXPORT RemoteSession {
   RemoteSession& operator=(const RemoteSession&) = delete;
 
   /// Adds nodes; `graph_def` holds these alone, and all functions.
-  virtual void extend(std::string_view graph_def) = 0;
+  virtual void extend(StringView graph_def) = 0;
 
-  using Feed = std::pair<std::string, Array>;
+  using Feed = std::pair<String, Array>;
   struct RunOptions {
     std::optional<std::chrono::nanoseconds> timeout = {};
   };
   /// One step: the values of the fetches, in their order.
-  virtual std::vector<Array> run(const std::vector<Feed>& feeds,
-                                 const std::vector<std::string>& fetches,
-                                 const std::vector<std::string>& targets,
-                                 const RunOptions& options) = 0;
-  std::vector<Array> run(const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
-                         const std::vector<std::string>& targets = {}) {
+  virtual std::vector<Array> run(const std::vector<Feed>& feeds, const StringList& fetches,
+                                 const StringList& targets, const RunOptions& options) = 0;
+  std::vector<Array> run(const std::vector<Feed>& feeds, const StringList& fetches,
+                         const StringList& targets = {}) {
     return run(feeds, fetches, targets, {});
   }
 

@@ -66,7 +66,32 @@ std::string durable_folder(const Server::Options& options) {
   return cat(options.durable, "/", options.job, "-", options.task);
 }
 
+void check(const Server::Options& options) {
+  const auto at_least = [](const char* name, auto value, auto least) {
+    if (value >= least) return;
+    throw InvalidArgumentError(
+        cat("A server's ", name, " must be at least ", least, ", but is ", value, "."));
+  };
+  at_least("task", options.task, 0);
+  at_least("port", options.port, -1);
+  at_least("metrics_port", options.metrics_port, -1);
+  at_least("replicas", options.replicas, 1);
+  at_least("inter_op_threads", options.inter_op_threads, 0);
+  at_least("intra_op_threads", options.intra_op_threads, 0);
+  at_least("heartbeat_timeout (ms)", options.heartbeat_timeout.count(), std::int64_t{1});
+  for (const int port : {options.port, options.metrics_port}) {
+    if (port > 65535) throw InvalidArgumentError(cat("There is no port ", port, "."));
+  }
+  const int files = !options.security.certificate.empty() + !options.security.key.empty() +
+                    !options.security.authority.empty();
+  if (files != 0 && files != 3) {
+    throw InvalidArgumentError(
+        "A server with certificates needs all three files: certificate, key and authority.");
+  }
+}
+
 ClusterSpec completed(const Server::Options& options) {
+  check(options);
   ClusterSpec cluster = options.cluster;
   if (cluster.empty()) cluster.set_address(options.job, options.task, "localhost:0");
   if (cluster.num_tasks(options.job) == 0 ||

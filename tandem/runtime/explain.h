@@ -31,7 +31,8 @@ namespace tandem {
 struct TANDEM_EXPORT Explanation {
   struct Device {
     std::string name;        ///< full
-    std::string short_name;  ///< "GPU:0"
+    std::string short_name;  ///< "GPU:0"; of several tasks "/job:worker/task:1/GPU:0"
+    std::string task;        ///< "/job:worker/task:1"
     int ops = 0;
     double seconds = 0;       ///< of expected work, of all streams together
     double busy = 0;          ///< share of the step, 0 to 1
@@ -73,6 +74,14 @@ struct TANDEM_EXPORT Explanation {
     double per_step = 1;             ///< times a step; where it was measured, the mean
     std::string loop;                ///< of an op in a loop: once an iteration of this
     std::optional<double> measured;  ///< seconds
+  };
+  /// All that goes over the network from one task to another.
+  struct Transfer {
+    int from = 0;  ///< devices: the hosts of the two tasks
+    int to = 0;
+    std::vector<int> copies;  ///< the longest first
+    double bytes = 0;         ///< a step
+    double seconds = 0;       ///< a step, expected
   };
   /// Ops that became one node, or could have and did not.
   struct Fusion {
@@ -128,15 +137,18 @@ struct TANDEM_EXPORT Explanation {
   std::vector<Device> devices;
   std::vector<Op> ops;  ///< in the order of the graph: inputs first
   std::vector<Copy> copies;
+  std::vector<Transfer> network;  ///< between tasks; the longest first
   std::vector<RoundTrip> back_and_forth;
   std::vector<Fusion> fusions;     ///< those that were not made first; of `explain_placement` none
-  std::vector<int> host_reads;     ///< copies: small values read back to the host
+  std::vector<int> host_reads;     ///< copies: small values read back to their task's host
   std::vector<Advice> advice;      ///< the largest gain first
   std::vector<Span> spans;         ///< by beginning
   std::vector<std::string> notes;  ///< what this explanation could not take in
 
   double copied_bytes() const;
   double copy_seconds() const;
+  double network_bytes() const;
+  double network_seconds() const;
 
   /// Rows beyond `most_rows` of a table are counted instead of shown; with 0 there are no tables of
   /// copies and ops.
@@ -152,7 +164,9 @@ struct TANDEM_EXPORT Explanation {
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 
 struct ExplainOptions {
-  std::optional<DeviceSet> devices = std::nullopt;           ///< nothing: the runtime's
+  /// Nothing: the runtime's, and for a call that would run on another task of a cluster
+  /// (tandem/distribute/connect.h) also those of all its tasks.
+  std::optional<DeviceSet> devices = std::nullopt;
   std::optional<PlacementOptions> placement = std::nullopt;  ///< nothing: as the runtime places
   std::shared_ptr<const CostProfile> costs = nullptr;  ///< null: the placement profile in force
   /// A recording of calls of the function. Its times also serve as costs if there are no others.

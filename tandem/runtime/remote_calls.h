@@ -15,6 +15,7 @@
 
 namespace tandem {
 
+struct DeviceSet;
 struct DeviceSpec;
 struct OpDef;
 
@@ -38,6 +39,9 @@ class TANDEM_EXPORT RemoteCalls {
   virtual ~RemoteCalls();
   /// Whether it has the devices of that task.
   virtual bool has_task(const DeviceSpec& device) const = 0;
+  /// Adds the devices of its tasks to those of this process, and what joins their machines, as
+  /// planning sees them.
+  virtual void add_devices(DeviceSet& devices) const = 0;
   /// Both return before the call has run; `device` is a full name.
   virtual std::vector<Tensor> call(const std::string& device, const OpDef& op,
                                    std::span<const Tensor> inputs, const AttrMap& attrs) = 0;

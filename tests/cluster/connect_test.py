@@ -1,5 +1,5 @@
 """Our eager client (td::distribute::connect) on the real TensorFlow's servers, and on both kinds in one cluster: the
-tests of tests/unit/distribute/connect_test.cpp, which otherwise run on servers of ours."""
+tests of tests/unit/distribute/connect_test.cpp and remote_dataset_test.cpp, which otherwise run on servers of ours."""
 
 import os
 import subprocess
@@ -15,10 +15,10 @@ class ConnectTest(unittest.TestCase):
     def check(self, kinds):
         with servers.Cluster(servers.td_path(), worker=kinds) as cluster:
             spec = "worker=" + ",".join(cluster.spec["worker"])
-            ran = subprocess.run([PROGRAM, "--gtest_filter=ConnectTest.*"], capture_output=True, text=True,
+            ran = subprocess.run([PROGRAM, "--gtest_filter=ConnectTest.*:RemoteDatasetTest.*"], capture_output=True, text=True,
                                  timeout=100, check=False, env=dict(os.environ, TANDEM_TEST_CLUSTER=spec))
             self.assertEqual(ran.returncode, 0, ran.stdout[-4000:] + ran.stderr[-2000:])
-            self.assertIn("[  PASSED  ] 7 tests.", ran.stdout)
+            self.assertIn("[  PASSED  ] 15 tests.", ran.stdout)
 
     def test_tensorflows_servers(self):
         self.check(["tensorflow", "tensorflow"])

@@ -12,6 +12,7 @@ import unittest
 import urllib.error
 import urllib.request
 
+import grpc
 import numpy as np
 
 import servers
@@ -86,6 +87,21 @@ class ToolsTest(unittest.TestCase):
             shown = td("cluster", "status", "--target", cluster.target())
             self.assertRegex(shown.stdout, "/job:ps/replica:0/task:0 at .*: does not answer: ")
 
+    def test_explain_takes_the_devices_of_a_cluster_that_runs(self):
+        with servers.Cluster(TD, ps=["tandem"], worker=["tandem"]) as cluster:
+            (self.folder / "graph.pbtxt").write_text(GRAPH)
+            words = ["explain", str(self.folder / "graph.pbtxt"), "--feed", "x=1000", "--fetch", "y", "--target",
+                     cluster.target(), "--json"]
+            explained = td(*words)
+            self.assertEqual(explained.returncode, 0, explained.stderr)
+            seen = json.loads(explained.stdout)
+            self.assertEqual([device["name"] for device in seen["devices"]],
+                             ["/job:worker/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:0/device:CPU:0"])
+            self.assertEqual([(way["from"], way["to"], way["values"], way["bytes"]) for way in seen["network"]],
+                             [("/job:worker/task:0", "/job:ps/task:0", ["x/fed_0"], 4000)])
+            self.assertGreater(seen["network"][0]["seconds"], 0)
+            self.assertEqual(td(*words, "--measure", "3").returncode, 2)
+
     def test_the_environment_says_which_task_it_is(self):
         port, = servers.free_ports(1)
         config = {"cluster": {"worker": [f"localhost:{port}"]},
@@ -111,6 +127,14 @@ class ToolsTest(unittest.TestCase):
                 text = reply.read().decode()
             self.assertIn('tandem_running_steps{task="/job:worker/replica:0/task:0"} 0\n', text)
             self.assertIn("# TYPE tandem_parameter_updates_total counter\n", text)
+            self.assertNotIn("tandem_unimplemented_calls_total", text)
+            with grpc.insecure_channel(f"localhost:{port}") as channel:
+                heartbeat = channel.unary_unary("/tensorflow.CoordinationService/Heartbeat")
+                with self.assertRaises(grpc.RpcError) as raised:
+                    heartbeat(b"", timeout=30)
+                self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+            with urllib.request.urlopen(f"http://localhost:{metrics}/metrics", timeout=30) as reply:
+                self.assertIn('method="/tensorflow.CoordinationService/Heartbeat"} 1\n', reply.read().decode())
             with self.assertRaises(urllib.error.HTTPError):
                 urllib.request.urlopen(f"http://localhost:{metrics}/other", timeout=30)
         finally:

@@ -98,6 +98,12 @@ RowTable::RowTable(const std::vector<Tensor>& components) {
   }
 }
 
+Element RowTable::tensors() const {
+  Element tensors;
+  for (const Component& component : components_) tensors.emplace_back(component.array);
+  return tensors;
+}
+
 std::uint32_t RowTable::checksum() const {
   std::uint32_t crc = 0;
   for (const Component& c : components_) {

@@ -20,6 +20,8 @@ class RowTable {
   std::int64_t num_rows() const { return num_rows_; }
   /// The spec of one row.
   const ElementSpec& spec() const { return spec_; }
+  /// The tensors themselves.
+  Element tensors() const;
   /// The crc32c of the content.
   std::uint32_t checksum() const;
   /// Puts a row into `out`, sharing memory.

@@ -6,6 +6,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/stage_error.h"
 #include "tandem/data/sources/seekable.h"
 #include "tandem/fs/crc32c.h"
@@ -41,6 +42,9 @@ class TensorsDataset final : public DatasetBase {
     }
   }
   std::string name() const override { return "Tensor"; }
+  Tensor as_op() const override {
+    return dataset_op("TensorDataset", element_, spec_, {}, "Toutput_types");
+  }
   std::string parameters() const override {
     StateArchive archive;
     Element copy = element_;
@@ -111,6 +115,13 @@ class RangeDataset final : public DatasetBase {
   RangeDataset(std::int64_t start, std::int64_t step, std::int64_t count)
       : start_(start), step_(step), count_(count) {}
   std::string name() const override { return "Range"; }
+  Tensor as_op() const override {
+    // The number behind the last one, unless 64 bits have none.
+    std::int64_t stop = 0;
+    if (__builtin_mul_overflow(count_, step_, &stop) || __builtin_add_overflow(start_, stop, &stop))
+      stop = step_ > 0 ? INT64_MAX : INT64_MIN;
+    return dataset_op("RangeDataset", {Tensor(start_), Tensor(stop), Tensor(step_)}, spec_);
+  }
   std::string parameters() const override { return cat("start=", start_, " step=", step_); }
   bool can_shard_sources() const override { return true; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {

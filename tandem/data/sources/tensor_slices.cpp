@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/sources/seekable.h"
 
 namespace tandem::data {
@@ -61,6 +62,19 @@ std::unique_ptr<IteratorBase> TensorSlicesDataset::make_iterator(
     const IterationContext& context) const {
   return apply_file_shard(std::make_unique<SlicesIterator>(*table_, order_.get(), range_),
                           cardinality(), context);
+}
+
+Tensor TensorSlicesDataset::as_op() const {
+  Element rows;
+  if (!order_ && range_.begin == 0 && range_.end == table_->num_rows()) {
+    rows = table_->tensors();
+  } else {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = range_.begin; i < range_.end; ++i)
+      numbers.push_back(order_ ? (*order_)[static_cast<std::size_t>(i)] : i);
+    table_->gather(numbers, rows);
+  }
+  return dataset_op("TensorSliceDataset", rows, element_spec(), {}, "Toutput_types");
 }
 
 Dataset from_tensor_slices(std::vector<Tensor> components) {

@@ -30,6 +30,7 @@ class TensorSlicesDataset final : public DatasetBase {
   }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override;
   bool can_shard_sources() const override { return true; }
+  Tensor as_op() const override;
   const ElementSpec& element_spec() const override { return table_->spec(); }
   std::int64_t cardinality() const override { return range_.end - range_.begin; }
 

@@ -12,6 +12,7 @@
 #include "tandem/data/fusion/batch_rows.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/observe/stage_error.h"
 #include "tandem/data/sources/fetch_batch.h"
@@ -171,6 +172,10 @@ class BatchDataset final : public UnaryDataset, public FusedStage {
         fused_(std::move(fused)) {}
 
   std::string name() const override { return "Batch"; }
+  Tensor as_op() const override {
+    return dataset_op("BatchDatasetV2", {input().as_op(), Tensor(size_), Tensor(drop_remainder_)},
+                      element_spec());
+  }
   const DatasetBase* runs_as() const override { return fused_ ? fused_->get() : nullptr; }
   std::string parameters() const override {
     return cat("size=", size_, " drop_remainder=", drop_remainder_);

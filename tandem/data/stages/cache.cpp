@@ -7,7 +7,9 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
+#include "tandem/runtime/dispatch.h"
 
 namespace tandem::data {
 namespace {
@@ -212,6 +214,12 @@ class CacheDataset final : public UnaryDataset {
  public:
   using UnaryDataset::UnaryDataset;
   std::string name() const override { return "MemoryCache"; }
+  Tensor as_op() const override {
+    return dataset_op("CacheDatasetV2",
+                      {input().as_op(), Tensor(""),
+                       raw_op("DummyMemoryCache", std::initializer_list<Tensor>{}).at(0)},
+                      element_spec());
+  }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<CacheIterator>(input(), memory_, context);
   }

@@ -6,6 +6,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/observe/stage_error.h"
 
@@ -54,6 +55,11 @@ class ZipDataset final : public DatasetBase {
  public:
   explicit ZipDataset(std::vector<DatasetRef> inputs) : inputs_(std::move(inputs)) {}
   std::string name() const override { return "Zip"; }
+  Tensor as_op() const override {
+    std::vector<Tensor> datasets;
+    for (const DatasetRef& input : inputs_) datasets.push_back(input->as_op());
+    return dataset_op("ZipDataset", datasets, element_spec());
+  }
 
   std::vector<const DatasetBase*> inputs() const override {
     std::vector<const DatasetBase*> all;
@@ -187,6 +193,9 @@ class ConcatenateDataset final : public DatasetBase {
   ConcatenateDataset(DatasetRef first, DatasetRef second)
       : first_(std::move(first)), second_(std::move(second)) {}
   std::string name() const override { return "Concatenate"; }
+  Tensor as_op() const override {
+    return dataset_op("ConcatenateDataset", {first_->as_op(), second_->as_op()}, element_spec());
+  }
   std::vector<const DatasetBase*> inputs() const override { return {first_.get(), second_.get()}; }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
@@ -252,6 +261,12 @@ class EnumerateDataset final : public UnaryDataset {
   EnumerateDataset(DatasetRef input, std::int64_t start)
       : UnaryDataset(std::move(input)), start_(start) {}
   std::string name() const override { return "Enumerate"; }
+  Tensor as_op() const override {
+    const ElementSpec number{{DType::kInt64, PartialShape::scalar()}};
+    const Tensor numbers = dataset_op(
+        "RangeDataset", {Tensor(start_), Tensor(INT64_MAX), Tensor(std::int64_t{1})}, number);
+    return dataset_op("ZipDataset", {numbers, input().as_op()}, element_spec());
+  }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<EnumerateIterator>(input().iterator(context), start_);
   }

@@ -16,6 +16,7 @@ class Condition {
   Condition(ElementPredicate predicate, const DatasetBase& input);
 
   bool test(const Element& element) const;
+  const ElementPredicate& predicate() const { return predicate_; }
   /// A program whose one result is a scalar of dtype bool, traced when first asked for; null where
   /// the predicate cannot be traced. A short one is there too, though `test` calls the predicate.
   const std::shared_ptr<const ElementProgram>& program() const;

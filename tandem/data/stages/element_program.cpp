@@ -180,6 +180,17 @@ std::shared_ptr<const ElementProgram> trace_map(const ElementFn& fn, const Datas
   }
 }
 
+std::shared_ptr<const ElementProgram> trace_for_op(const ElementFn& fn,
+                                                   std::shared_ptr<const ElementProgram> program,
+                                                   const DatasetBase& input, const char* stage) {
+  if (program) return program;
+  try {
+    return trace_map(fn, input, true);
+  } catch (const Error& error) {
+    throw UnimplementedError(cat("The function of a ", stage, " cannot be traced: ", error.what()));
+  }
+}
+
 ElementFn by_program(const ElementFn& fn, std::shared_ptr<const ElementProgram> program) {
   if (!program) return fn;
   return fn.with_implementation([program, fn](Element& element) {

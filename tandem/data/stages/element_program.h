@@ -86,6 +86,13 @@ void trace_functions(const DatasetBase& dataset);
 std::shared_ptr<const ElementProgram> trace_map(const ElementFn& fn, const DatasetBase& input,
                                                 std::optional<bool> traced);
 
+/// The program of a function that runs on another task, where C++ cannot be called: `program`, or
+/// `fn` traced whatever it holds. Throws UnimplementedError, naming the stage ("map"), if it cannot
+/// be.
+std::shared_ptr<const ElementProgram> trace_for_op(const ElementFn& fn,
+                                                   std::shared_ptr<const ElementProgram> program,
+                                                   const DatasetBase& input, const char* stage);
+
 /// `fn` by its program, which may be null.
 ElementFn by_program(const ElementFn& fn, std::shared_ptr<const ElementProgram> program);
 

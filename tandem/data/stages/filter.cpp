@@ -7,6 +7,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/observe/stage_error.h"
 
@@ -76,6 +77,15 @@ class FilterDataset final : public UnaryDataset, public FilterStage, public Fuse
       : UnaryDataset(std::move(input)), condition_(std::move(predicate), this->input()) {}
 
   std::string name() const override { return "Filter"; }
+  Tensor as_op() const override {
+    if (!condition_.predicate().function()) {
+      throw UnimplementedError(
+          "The predicate of a filter cannot be traced: it has to return a tensor of dtype bool.");
+    }
+    const auto traced =
+        trace_for_op(*condition_.predicate().function(), condition_.program(), input(), "filter");
+    return dataset_op("FilterDataset", input().as_op(), "predicate", *traced, {}, element_spec());
+  }
   const DatasetRef& filtered() const override { return input_ref(); }
   const Condition& condition() const override { return condition_; }
   const FunctionRng* draws() const override { return condition_.may_draw() ? &draws_ : nullptr; }

@@ -6,6 +6,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 
 namespace tandem::data {
 namespace {
@@ -71,6 +72,8 @@ class OptionsDataset final : public UnaryDataset {
   OptionsDataset(DatasetRef input, Options options)
       : UnaryDataset(std::move(input)), options_(options) {}
   std::string name() const override { return "Options"; }
+  // The options say how this process iterates.
+  Tensor as_op() const override { return input().as_op(); }
   const Options* options() const override { return &options_; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return input().iterator(context.with(options_));

@@ -10,6 +10,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/task_dataset.h"
 #include "tandem/data/observe/observer.h"
 #include "tandem/runtime/eager/pending_call.h"
 #include "tandem/runtime/profiler.h"
@@ -159,7 +160,8 @@ struct Iterator::State {
 };
 
 Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset, IteratorOptions options)
-    : state_(std::make_unique<State>(base_of(Dataset(std::move(dataset))), options.observe)) {}
+    : state_(std::make_unique<State>(dataset_for_scope(base_of(Dataset(std::move(dataset)))),
+                                     options.observe)) {}
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;

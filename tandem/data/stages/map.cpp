@@ -11,6 +11,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/observe/stage_error.h"
 #include "tandem/data/stages/parallel_map.h"
@@ -72,6 +73,15 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     std::string name = options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
     for (int i = 1; i < maps_; ++i) name += "+Map";
     return name;
+  }
+  Tensor as_op() const override {
+    const auto traced = trace_for_op(fn_, program(), input(), "map");
+    const Tensor from = input().as_op();
+    if (options_.num_parallel_calls == 0)
+      return dataset_op("MapDataset", from, "f", *traced, {}, traced->spec());
+    return dataset_op("ParallelMapDatasetV2", from, "f", *traced,
+                      {Tensor(options_.num_parallel_calls)}, traced->spec(),
+                      {{"deterministic", deterministic_attr(options_.deterministic)}});
   }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {

@@ -9,6 +9,7 @@
 
 #include "tandem/data/fusion/batch_rows.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/sources/fetch_batch.h"
 #include "tandem/data/stages/group_dataset.h"
@@ -179,10 +180,18 @@ class ParallelBatchDataset final : public UnaryDataset {
       : UnaryDataset(input),
         serial_(std::move(serial)),
         collected_(std::move(input), "Collect", size, options.drop_remainder),
+        size_(size),
         options_(options),
         join_([](const Element& parts) { return joined(parts); }) {}
 
   std::string name() const override { return "ParallelBatch"; }
+  Tensor as_op() const override {
+    return dataset_op("ParallelBatchDataset",
+                      {input().as_op(), Tensor(size_), Tensor(options_.num_parallel_calls),
+                       Tensor(options_.drop_remainder)},
+                      element_spec(),
+                      {{"deterministic", deterministic_attr(options_.deterministic)}});
+  }
   std::string parameters() const override { return serial_->parameters(); }
   const ElementSpec& element_spec() const override { return serial_->element_spec(); }
   std::int64_t cardinality() const override { return serial_->cardinality(); }
@@ -198,6 +207,7 @@ class ParallelBatchDataset final : public UnaryDataset {
  private:
   const DatasetRef serial_;
   const GroupDataset<CollectIterator> collected_;
+  const std::int64_t size_;
   const BatchOptions options_;
   const ElementFn join_;
 };

@@ -6,6 +6,7 @@
 #include "tandem/data/autotune/tuner.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/stages/ahead_queue.h"
 
@@ -108,6 +109,9 @@ class PrefetchDataset final : public UnaryDataset {
   PrefetchDataset(DatasetRef input, std::int64_t buffer_size)
       : UnaryDataset(std::move(input)), buffer_size_(buffer_size) {}
   std::string name() const override { return "Prefetch"; }
+  Tensor as_op() const override {
+    return dataset_op("PrefetchDataset", {input().as_op(), Tensor(buffer_size_)}, element_spec());
+  }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<PrefetchIterator>(input(), buffer_size_, context);
   }

@@ -4,6 +4,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 
 namespace tandem::data {
 namespace {
@@ -66,6 +67,9 @@ class RepeatDataset final : public UnaryDataset, public FusedStage {
         fused_(fuse_shuffle_and_repeat(input_ref(), count)) {}
 
   std::string name() const override { return "Repeat"; }
+  Tensor as_op() const override {
+    return dataset_op("RepeatDataset", {input().as_op(), Tensor(count_)}, element_spec());
+  }
   std::string parameters() const override { return cat("count=", count_); }
 
   const DatasetBase* runs_as() const override { return fused_.get(); }

@@ -5,6 +5,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/sources/seekable.h"
 
 namespace tandem::data {
@@ -65,6 +66,9 @@ class TakeDataset final : public UnaryDataset {
   TakeDataset(DatasetRef input, std::int64_t count)
       : UnaryDataset(std::move(input)), count_(count) {}
   std::string name() const override { return "Take"; }
+  Tensor as_op() const override {
+    return dataset_op("TakeDataset", {input().as_op(), Tensor(count_)}, element_spec());
+  }
   std::string parameters() const override { return cat("count=", count_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<TakeIterator>(input().iterator(context), count_, context);
@@ -141,6 +145,9 @@ class SkipDataset final : public UnaryDataset {
   SkipDataset(DatasetRef input, std::int64_t count)
       : UnaryDataset(std::move(input)), count_(count) {}
   std::string name() const override { return "Skip"; }
+  Tensor as_op() const override {
+    return dataset_op("SkipDataset", {input().as_op(), Tensor(count_)}, element_spec());
+  }
   std::string parameters() const override { return cat("count=", count_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<SkipIterator>(input().iterator(context), count_, context);
@@ -218,6 +225,10 @@ class ShardDataset final : public UnaryDataset {
   ShardDataset(DatasetRef input, std::int64_t num_shards, std::int64_t index)
       : UnaryDataset(std::move(input)), num_shards_(num_shards), index_(index) {}
   std::string name() const override { return "Shard"; }
+  Tensor as_op() const override {
+    return dataset_op("ShardDataset", {input().as_op(), Tensor(num_shards_), Tensor(index_)},
+                      element_spec());
+  }
   std::string parameters() const override { return cat("index=", index_, " of ", num_shards_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<ShardIterator>(input().iterator(context), num_shards_, index_, context);

@@ -6,9 +6,11 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
+#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/sources/draws.h"
 #include "tandem/data/sources/seed_sequence.h"
 #include "tandem/data/stages/reservoir.h"
+#include "tandem/runtime/dispatch.h"
 
 namespace tandem::data {
 namespace {
@@ -101,14 +103,22 @@ class ShuffleIterator final : public RowStage {
 class ShuffleDataset final : public UnaryDataset, public ShuffleStage {
  public:
   ShuffleDataset(DatasetRef input, std::int64_t buffer_size, std::shared_ptr<SeedSequence> seeds,
-                 std::string seed_text, bool reshuffle)
+                 std::string seed_text, std::pair<std::int64_t, std::int64_t> seed, bool reshuffle)
       : UnaryDataset(std::move(input)),
         buffer_size_(buffer_size),
         seed_text_(std::move(seed_text)),
+        seed_(seed),
         reshuffle_(reshuffle),
         seeds_(std::move(seeds)) {}
 
   std::string name() const override { return "Shuffle"; }
+  Tensor as_op() const override {
+    const Tensor seeds = raw_op("DummySeedGenerator", std::initializer_list<Tensor>{}).at(0);
+    return dataset_op(
+        "ShuffleDatasetV3",
+        {input().as_op(), Tensor(buffer_size_), Tensor(seed_.first), Tensor(seed_.second), seeds},
+        element_spec(), {{"reshuffle_each_iteration", reshuffle_}});
+  }
   std::string parameters() const override {
     return cat("buffer_size=", buffer_size_, " seed=", seed_text_);
   }
@@ -133,6 +143,7 @@ class ShuffleDataset final : public UnaryDataset, public ShuffleStage {
  private:
   const std::int64_t buffer_size_;
   const std::string seed_text_;  // as the user gave it
+  const std::pair<std::int64_t, std::int64_t> seed_;
   const bool reshuffle_;
   const std::shared_ptr<SeedSequence> seeds_;
 };
@@ -147,7 +158,9 @@ Dataset Dataset::shuffle(std::int64_t buffer_size, ShuffleOptions options) const
   const auto [seed, seed2] = stage_seeds(options.seed);
   return make_dataset<ShuffleDataset>(
       base_of(*this), buffer_size, std::make_shared<SeedSequence>(seed, seed2),
-      options.seed ? cat(*options.seed) : "drawn", options.reshuffle_each_iteration);
+      options.seed ? cat(*options.seed) : "drawn",
+      std::pair(static_cast<std::int64_t>(seed), static_cast<std::int64_t>(seed2)),
+      options.reshuffle_each_iteration);
 }
 
 }  // namespace tandem::data

@@ -16,6 +16,7 @@
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/optimized.h"
 #include "tandem/runtime/plan_stats.h"
+#include "tandem/runtime/remote_calls.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -49,7 +50,7 @@ std::vector<Explanation::Fusion> explained(const std::vector<Fusion>& fusions,
 // it, or -1.
 Explanation explain_body(MutableFunction body, const Function& function,
                          const ExplainOptions& options, const DeviceSet& devices,
-                         const std::vector<int>& places) {
+                         const std::vector<int>& places, const std::string& default_device = {}) {
   Runtime& runtime = Runtime::current();
   // Placed like in a call.
   const PlacementChoice choice = FunctionExecutor::placement_choice(function, runtime);
@@ -60,6 +61,7 @@ Explanation explain_body(MutableFunction body, const Function& function,
     placement.policy = choice.policy;
     placement.soft = runtime.soft_placement();
   }
+  if (!default_device.empty()) placement.default_device = default_device;
   std::shared_ptr<const CostProfile> costs = options.costs ? options.costs : choice.profile;
   placement.log = false;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -86,9 +88,17 @@ DeviceSet devices_of(const ExplainOptions& options) {
   return options.devices ? *options.devices : device_set_of(Runtime::current());
 }
 
+// Another task of a cluster that would run a call, if one would.
+std::optional<RemoteTarget> task_of_call(std::span<const Tensor> args,
+                                         const ExplainOptions& options) {
+  if (options.devices || !RemoteCalls::active()) return std::nullopt;
+  return remote_target(args, CallKind::kFunction);
+}
+
 // Where an argument is: a variable's handle gives the variable's place.
 int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
   if (tensor.is_symbolic()) return -1;
+  if (const RemoteValue* remote = remote_value_of(tensor)) return devices.find(remote->device());
   // Only handles are looked at: other values may lie on a device, or not even be computed.
   if (tensor.dtype() != DType::kResource) return devices.find(tensor.device());
   const Array array = tensor.array();
@@ -142,13 +152,15 @@ Explanation explain_call(const ConcreteFunction& function, std::span<const Tenso
   for (const Tensor& t : all) shapes.push_back(t.partial_shape());
   check_arguments(function, all);
   MutableFunction body = simplified(*function.function(), shapes);
-  const DeviceSet devices = devices_of(options);
+  DeviceSet devices = devices_of(options);
+  const std::optional<RemoteTarget> task = task_of_call(all, options);
+  if (task) task->calls->add_devices(devices);
   std::vector<int> places;
   for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
     places.push_back(device_of_argument(all[i], devices));
   }
-  Explanation explanation =
-      explain_body(std::move(body), *function.function(), options, devices, places);
+  Explanation explanation = explain_body(std::move(body), *function.function(), options, devices,
+                                         places, task ? task->device : std::string());
   const PlanStats plans = plan_stats(function);
   explanation.plans_made = plans.made;
   explanation.plans_shared = plans.shared;
@@ -164,6 +176,18 @@ double Explanation::copied_bytes() const {
 double Explanation::copy_seconds() const {
   double sum = 0;
   for (const Copy& copy : copies) sum += copy.seconds * copy.per_step;
+  return sum;
+}
+
+double Explanation::network_bytes() const {
+  double sum = 0;
+  for (const Transfer& transfer : network) sum += transfer.bytes;
+  return sum;
+}
+
+double Explanation::network_seconds() const {
+  double sum = 0;
+  for (const Transfer& transfer : network) sum += transfer.seconds;
   return sum;
 }
 

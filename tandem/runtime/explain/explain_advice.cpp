@@ -42,6 +42,7 @@ class Adviser {
     if (out_.devices.size() < 2 || out_.step_seconds <= 0) return;
     policy();
     host_reads();
+    network();
     moves();
     std::stable_sort(found_.begin(), found_.end(),
                      [](const auto& a, const auto& b) { return a.gain > b.gain; });
@@ -105,26 +106,53 @@ class Adviser {
     add(std::move(text), std::move(moved), -1, simulation.makespan);
   }
 
-  // Joined into one copy, small reads pay for the way once.
-  void host_reads() {
-    if (out_.host_reads.size() < 3) return;
+  // A step in which the copies of each way are one copy, which pays for the way once.
+  double step_with_joined(const std::vector<int>& copies) const {
     TaskGraph tasks = TaskGraph::of(g_.graph, g_.placement, g_.costs);
-    std::set<int> first;
+    const std::set<int> joined(copies.begin(), copies.end());
+    std::set<std::pair<int, int>> paid;
     for (Task& task : tasks.tasks) {
-      if (task.copy < 0 ||
-          !std::binary_search(out_.host_reads.begin(), out_.host_reads.end(), task.copy))
-        continue;
+      if (!joined.contains(task.copy)) continue;
       const PlannedCopy& copy = tasks.copies[index(task.copy)];
-      if (first.insert(copy.from).second) continue;
+      if (paid.emplace(copy.from, copy.to).second) continue;
       const double way = g_.placement.devices.copy_seconds(copy.from, copy.to, 0);
       task.seconds = std::max(0.0, task.seconds - way);
     }
-    const Simulation simulation = simulate(tasks);
-    if (!worth_saying(simulation.makespan)) return;
+    return simulate(tasks).makespan;
+  }
+
+  static constexpr std::size_t kFewestJoined = 3;
+
+  void host_reads() {
+    if (out_.host_reads.size() < kFewestJoined) return;
+    const double step = step_with_joined(out_.host_reads);
+    if (!worth_saying(step)) return;
     add(cat("Read the ", out_.host_reads.size(),
             " small values that go to the host each step together (td::stack), or less often: ",
-            gains(simulation.makespan), "."),
-        {}, -1, simulation.makespan);
+            gains(step), "."),
+        {}, -1, step);
+  }
+
+  // Values that take longer for the way than for their bytes.
+  void network() {
+    for (const Explanation::Transfer& transfer : out_.network) {
+      const double way = g_.placement.devices.copy_seconds(transfer.from, transfer.to, 0);
+      std::vector<int> small;
+      for (const int c : transfer.copies) {
+        if (out_.copies[index(c)].seconds < 2 * way) small.push_back(c);
+      }
+      if (small.size() < kFewestJoined) continue;
+      const double step = step_with_joined(small);
+      if (!worth_saying(step)) continue;
+      add(cat("Send the ", small.size(), " small values that go from ",
+              out_.devices[index(transfer.from)].task, " to ",
+              out_.devices[index(transfer.to)].task,
+              " each step together (td::stack or td::concat), or compute what needs them where "
+              "they "
+              "are: ",
+              gains(step), "."),
+          {}, -1, step);
+    }
   }
 
   bool movable(int op, int to) const {

@@ -44,6 +44,7 @@ class PageWriter {
          << escape_html(e_.title) << "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n"
          << ExplainPage::style() << GraphPicture::style() << "</style></head><body>\n";
     summary();
+    network();
     advice();
     timeline();
     memory();
@@ -81,6 +82,10 @@ class PageWriter {
     card(bytes_text(e_.copied_bytes()),
          cat("a step in ", counted(e_.copies.size(), "copy", "copies"), ", ",
              seconds_text(e_.copy_seconds()), " on the way"));
+    if (!e_.network.empty()) {
+      card(bytes_text(e_.network_bytes()),
+           cat("a step over the network, ", seconds_text(e_.network_seconds()), " on the way"));
+    }
     out_ << "</div>\n";
     for (const std::string& note : e_.notes)
       out_ << "<p class=\"faint\">" << escape_html(note) << "</p>\n";
@@ -98,6 +103,24 @@ class PageWriter {
            << number_cell(model.memory_limit,
                           model.memory_limit > 0 ? bytes_text(model.memory_limit) : "-")
            << "</tr>\n";
+    }
+    out_ << "</tbody></table></div>\n";
+  }
+
+  void network() {
+    if (e_.network.empty()) return;
+    out_ << "<h2>Network</h2>\n<div class=\"scroll\"><table><thead><tr><th>from<th>to<th "
+            "class=n>values<th class=n>bytes<th class=n>expected<th>the longest</tr></thead>"
+            "<tbody>\n";
+    for (const auto& transfer : e_.network) {
+      const auto& longest = e_.copies[index(transfer.copies.front())];
+      out_ << "<tr>" << text_cell(e_.devices[index(transfer.from)].task)
+           << text_cell(e_.devices[index(transfer.to)].task)
+           << number_cell(static_cast<double>(transfer.copies.size()),
+                          std::to_string(transfer.copies.size()))
+           << number_cell(transfer.bytes, bytes_text(transfer.bytes))
+           << number_cell(transfer.seconds, seconds_text(transfer.seconds))
+           << text_cell(longest.value) << "</tr>\n";
     }
     out_ << "</tbody></table></div>\n";
   }
@@ -341,18 +364,14 @@ class PageWriter {
     for (const std::size_t c :
          rows(e_.copies.size(), [&](std::size_t i) { return e_.copies[i].seconds; })) {
       const auto& copy = e_.copies[c];
-      std::string users;
-      for (std::size_t u = 0; u < copy.users.size() && u < 4; ++u)
-        users += cat(u ? ", " : "", e_.ops[index(copy.users[u])].name);
-      if (copy.users.size() > 4) users += cat(" and ", copy.users.size() - 4, " more");
-      if (copy.users.empty()) users = "the result";
       out_ << "<tr>" << text_cell(copy.value) << device_cell(copy.from) << device_cell(copy.to)
            << number_cell(copy.bytes, copy.bytes > 0 ? bytes_text(copy.bytes) : "?")
            << number_cell(
                   copy.per_step,
                   cat(copy.per_step,
                       copy.loop.empty() ? "" : escape_html(" an iteration of " + copy.loop)))
-           << time_cell(copy.seconds) << time_cell(copy.measured) << text_cell(users) << "</tr>\n";
+           << time_cell(copy.seconds) << time_cell(copy.measured)
+           << text_cell(readers_text(e_, copy, 4)) << "</tr>\n";
     }
     out_ << "</tbody></table></div>\n";
   }

@@ -41,10 +41,13 @@ class JsonWriter {
               {"costs_measured", e_.costs_measured},
               {"copied_bytes", e_.copied_bytes()},
               {"copy_seconds", e_.copy_seconds()},
+              {"network_bytes", e_.network_bytes()},
+              {"network_seconds", e_.network_seconds()},
               {"notes", e_.notes}};
     json["devices"] = list(e_.devices, [&](const auto& d) { return of(d); });
     json["ops"] = list(e_.ops, [&](const auto& op) { return of(op); });
     json["copies"] = list(e_.copies, [&](const auto& copy) { return of(copy); });
+    json["network"] = list(e_.network, [&](const auto& t) { return of(t); });
     json["back_and_forth"] = list(e_.back_and_forth, [&](const auto& b) { return of(b); });
     json["host_reads"] =
         list(e_.host_reads, [&](int c) { return Json(e_.copies[index(c)].value); });
@@ -72,6 +75,7 @@ class JsonWriter {
     for (const auto& [time, bytes] : d.memory) memory.push_back({time, bytes});
     return {{"name", d.name},
             {"short_name", d.short_name},
+            {"task", d.task},
             {"ops", d.ops},
             {"busy", d.busy},
             {"seconds", d.seconds},
@@ -128,10 +132,17 @@ class JsonWriter {
             {"begin", copy.begin < 0 ? Json() : Json(copy.begin)},
             {"measured_seconds", number(copy.measured)}};
   }
+  Json values(const std::vector<int>& copies) const {
+    return list(copies, [&](int c) { return Json(e_.copies[index(c)].value); });
+  }
+  Json of(const Explanation::Transfer& t) const {
+    return {{"from", e_.devices[index(t.from)].task},
+            {"to", e_.devices[index(t.to)].task},
+            {"values", values(t.copies)},
+            {"bytes", t.bytes},
+            {"seconds", t.seconds}};
+  }
   Json of(const Explanation::RoundTrip& b) const {
-    const auto values = [&](const std::vector<int>& copies) {
-      return list(copies, [&](int c) { return Json(e_.copies[index(c)].value); });
-    };
     return {{"device", device(b.at)},
             {"there", values(b.there)},
             {"back", values(b.back)},

@@ -62,6 +62,7 @@ class TextWriter {
   std::string operator()() {
     summary();
     devices();
+    network();
     list("advice", e_.advice);
     list("back and forth", e_.back_and_forth);
     host_reads();
@@ -102,6 +103,10 @@ class TextWriter {
       out_ << "  copied    " << bytes_text(e_.copied_bytes()) << " a step, "
            << seconds_text(e_.copy_seconds()) << " on the way\n";
     }
+    if (!e_.network.empty()) {
+      out_ << "  network   " << bytes_text(e_.network_bytes()) << " a step between tasks, "
+           << seconds_text(e_.network_seconds()) << " on the way\n";
+    }
     for (const std::string& note : e_.notes) out_ << "  note: " << note << '\n';
   }
 
@@ -114,6 +119,19 @@ class TextWriter {
                  d.memory_limit <= 0              ? std::string("-")
                  : d.memory_peak > d.memory_limit ? bytes_text(d.memory_limit) + ", too little"
                                                   : bytes_text(d.memory_limit)});
+    }
+    table.print(out_);
+  }
+
+  void network() {
+    if (e_.network.empty()) return;
+    out_ << "\nnetwork\n";
+    Table table({"from", "to", "values", "bytes", "expected", "the longest"}, most_ ? most_ : 10);
+    for (const auto& transfer : e_.network) {
+      const auto& longest = e_.copies[index(transfer.copies.front())];
+      table.add({e_.devices[index(transfer.from)].task, e_.devices[index(transfer.to)].task,
+                 std::to_string(transfer.copies.size()), bytes_text(transfer.bytes),
+                 seconds_text(transfer.seconds), longest.value});
     }
     table.print(out_);
   }
@@ -161,9 +179,7 @@ class TextWriter {
                                    std::move(often).str(),
                                    seconds_text(copy.seconds)};
       if (measured) row.push_back(copy.measured ? seconds_text(*copy.measured) : "-");
-      std::string users = copy.users.empty() ? "the result" : e_.ops[index(copy.users[0])].name;
-      if (copy.users.size() > 1) users += cat(" and ", copy.users.size() - 1, " more");
-      row.push_back(std::move(users));
+      row.push_back(readers_text(e_, copy, 1));
       table.add(std::move(row));
     }
     table.print(out_);

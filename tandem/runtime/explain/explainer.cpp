@@ -34,6 +34,15 @@ std::vector<const Node*> in_order(const Graph& graph) {
   return order;
 }
 
+// The next hop of a value that nothing reads where this copy brings it; null if there is none.
+const Explanation::Copy* passes_through(const Explanation& e, const Explanation::Copy& copy) {
+  if (!copy.users.empty()) return nullptr;
+  const auto next = std::find_if(e.copies.begin(), e.copies.end(), [&](const auto& other) {
+    return other.from == copy.to && other.value == copy.value;
+  });
+  return next == e.copies.end() ? nullptr : &*next;
+}
+
 class Explainer {
  public:
   Explainer(const ExplainedGraph& g, const profiler::Profile* profile, const std::string& function)
@@ -52,6 +61,7 @@ class Explainer {
     explain_memory(g_, tasks, simulation, out_);
     measured();
     loops();
+    network();
     explain_round_trips(g_, out_);
     host_reads();
     notes();
@@ -66,6 +76,7 @@ class Explainer {
       Explanation::Device device;
       device.name = model.name();
       device.short_name = short_device_name(g_.placement.devices, d);
+      device.task = short_task_name(model.spec);
       device.memory_limit = static_cast<double>(model.memory_bytes);
       device.lost = model.lost;
       out_.devices.push_back(std::move(device));
@@ -240,8 +251,35 @@ class Explainer {
     }
   }
 
+  void network() {
+    const DeviceSet& devices = g_.placement.devices;
+    std::map<std::pair<int, int>, Explanation::Transfer> transfers;
+    for (std::size_t c = 0; c < out_.copies.size(); ++c) {
+      const Explanation::Copy& copy = out_.copies[c];
+      const int from = devices.host_of(copy.from), to = devices.host_of(copy.to);
+      if (from == to) continue;
+      Explanation::Transfer& transfer = transfers[{from, to}];
+      transfer.from = from;
+      transfer.to = to;
+      transfer.copies.push_back(static_cast<int>(c));
+      transfer.bytes += copy.bytes * copy.per_step;
+      transfer.seconds += copy.seconds * copy.per_step;
+    }
+    const auto seconds = [&](int c) {
+      return out_.copies[index(c)].seconds * out_.copies[index(c)].per_step;
+    };
+    for (auto& [ends, transfer] : transfers) {
+      std::stable_sort(transfer.copies.begin(), transfer.copies.end(),
+                       [&](int a, int b) { return seconds(a) > seconds(b); });
+      out_.network.push_back(std::move(transfer));
+    }
+    std::stable_sort(out_.network.begin(), out_.network.end(),
+                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  }
+
   void host_reads() {
     constexpr double kSmall = 4096;
+    const DeviceSet& devices = g_.placement.devices;
     for (std::size_t c = 0; c < out_.copies.size(); ++c) {
       // A variable that host ops use is in the wrong place, not read back.
       const Node& maker = *g_.order[index(out_.copies[c].maker)];
@@ -250,7 +288,9 @@ class Explainer {
             const DType dtype = in.node->output_dtype(in.index);
             return is_ref(dtype) || dtype == DType::kResource;
           });
-      if (out_.copies[c].to == 0 && out_.copies[c].bytes <= kSmall && !variable)
+      const Explanation::Copy& copy = out_.copies[c];
+      const bool to_own_host = devices.host_of(copy.from) == copy.to;
+      if (to_own_host && copy.bytes <= kSmall && !variable && !passes_through(out_, copy))
         out_.host_reads.push_back(static_cast<int>(c));
     }
   }
@@ -299,10 +339,29 @@ std::string short_device_name(const DeviceSet& devices, int device) {
   const std::string name = cat(spec.type.value_or("?"), ':', spec.index.value_or(0));
   for (int d = 0; d < devices.size(); ++d) {
     const DeviceSpec& other = devices.devices[index(d)].spec;
-    if (d != device && other.type == spec.type && other.index == spec.index)
-      return spec.to_string();
+    if (d != device && other.task_spec() != spec.task_spec())
+      return cat(short_task_name(spec), '/', name);
   }
   return name;
+}
+
+std::string short_task_name(const DeviceSpec& device) {
+  const DeviceSpec task = device.task_spec();
+  if (task.replica.value_or(0) != 0) return task.to_string();
+  return cat("/job:", task.job.value_or("?"), "/task:", task.task.value_or(0));
+}
+
+std::string readers_text(const Explanation& e, const Explanation::Copy& copy,
+                         std::size_t most_named) {
+  if (copy.users.empty()) {
+    const Explanation::Copy* next = passes_through(e, copy);
+    return next ? cat("on its way to ", e.devices[index(next->to)].short_name) : "the result";
+  }
+  std::string text;
+  for (std::size_t u = 0; u < copy.users.size() && u < most_named; ++u)
+    text += cat(u ? ", " : "", e.ops[index(copy.users[u])].name);
+  if (copy.users.size() > most_named) text += cat(" and ", copy.users.size() - most_named, " more");
+  return text;
 }
 
 std::string seconds_text(double seconds) {

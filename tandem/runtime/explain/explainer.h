@@ -35,8 +35,13 @@ void explain_round_trips(const ExplainedGraph& g, Explanation& out);
 /// Simulates what might be better. `step_seconds` is that of `out`.
 void explain_advice(const ExplainedGraph& g, Explanation& out);
 
-/// "GPU:0" of a full name, with the task where there are several.
+/// "GPU:0" of a full name, "/job:worker/task:1/GPU:0" where there are several tasks.
 std::string short_device_name(const DeviceSet& devices, int device);
+/// "/job:worker/task:1".
+std::string short_task_name(const DeviceSpec& device);
+/// Who needs a copy: "dense/MatMul and 2 more", "the result" or "on its way to GPU:1".
+std::string readers_text(const Explanation& explanation, const Explanation::Copy& copy,
+                         std::size_t most_named);
 
 /// For people: "1.2 ms", "3.4 MiB".
 std::string seconds_text(double seconds);

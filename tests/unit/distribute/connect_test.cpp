@@ -1,6 +1,5 @@
 #include "tandem/distribute/connect.h"
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,8 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
-#include "tandem/distribute/server.h"
 #include "tandem/tandem.h"
+
+#include "tests/unit/distribute/two_workers.h"
 
 namespace tandem::distribute {
 namespace {
@@ -18,34 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Two workers in this process or, where the environment names them, servers of TensorFlow's.
-class ConnectTest : public testing::Test {
- protected:
-  void SetUp() override {
-    ClusterSpec cluster;
-    if (const char* given = std::getenv("TANDEM_TEST_CLUSTER")) {
-      cluster = ClusterSpec::parse(given);
-    } else {
-      for (int task = 0; task < 2; ++task) {
-        Server::Options options;
-        options.job = "worker";
-        options.task = task;
-        options.cluster.set_address("worker", task, "localhost:0");
-        options.inter_op_threads = 2;
-        options.intra_op_threads = 1;
-        servers_.push_back(std::make_unique<Server>(options));
-        cluster.set_address("worker", task, servers_.back()->address());
-      }
-    }
-    connection_ = connect(ClusterResolver(cluster, "client", -1));
-  }
-  void TearDown() override { connection_.reset(); }
-
-  std::vector<std::unique_ptr<Server>> servers_;
-  std::unique_ptr<Connection> connection_;
-};
-
-std::string worker(int task) { return cat("/job:worker/task:", task); }
+using ConnectTest = TwoWorkers;
 
 TEST_F(ConnectTest, OpsRunWhereTheScopeSays) {
   EXPECT_THAT(connection_->devices(), ElementsAre("/job:worker/replica:0/task:0/device:CPU:0",
@@ -107,6 +80,28 @@ TEST_F(ConnectTest, FunctionsRunThereAndUseTheirVariables) {
                 ElementsAre(10 * (1 + grown), 10 * (2 + grown)));
   }
   EXPECT_THAT(v->read_value().array().values<float>(), ElementsAre(3, 4));
+}
+
+TEST_F(ConnectTest, ExplainsWhatAFunctionWouldSend) {
+  std::unique_ptr<Variable> v;
+  {
+    const DeviceScope there(worker(1));
+    v = std::make_unique<Variable>(ones({1000}));
+  }
+  auto step = function([&](const Tensor& x) { return reduce_sum(*v * x); });
+  const Tensor x = ones({1000});  // here
+  const DeviceScope there(worker(0));
+  const Explanation e = explain(step, x);
+  std::vector<std::string> ways;
+  for (const Explanation::Transfer& transfer : e.network) {
+    ways.push_back(e.devices[static_cast<std::size_t>(transfer.from)].task + " " +
+                   e.devices[static_cast<std::size_t>(transfer.to)].task);
+    EXPECT_EQ(transfer.bytes, 4000);
+    EXPECT_GT(transfer.seconds, 0);
+  }
+  // The argument from here, and the variable's value from its task.
+  EXPECT_THAT(ways, testing::UnorderedElementsAre("/job:localhost/task:0 /job:worker/task:0",
+                                                  "/job:worker/task:1 /job:worker/task:0"));
 }
 
 TEST_F(ConnectTest, FailuresComeWithTheValue) {

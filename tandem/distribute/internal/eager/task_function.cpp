@@ -75,13 +75,16 @@ TaskFunction::TaskFunction(const Function& function, const std::vector<TaskInput
                            const EagerContext& context, const std::string& device) {
   Runtime& runtime = context.session()->runtime();
   const RuntimeScope scope(runtime);
-  const ClusterDevices devices(runtime, devices_of_others(context));
+  const std::shared_ptr<const Peers> peers = context.peers();
+  const ClusterDevices devices(runtime, devices_of_others(context),
+                               peers ? peers->addresses() : std::map<std::string, std::string>());
   MutableFunction f(function);
   passes::expand_functions(f, runtime.ops());
   passes::prune(f);
   prepare(f, runtime.ops());
 
   PlacementOptions options;
+  options.policy = runtime.placement_policy();
   options.default_device = device.empty() ? context.worker().task() : device;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     options.fixed.emplace_back(f.args[i],

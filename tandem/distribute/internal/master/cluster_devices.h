@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,12 @@ class Runtime;
 namespace tandem::distribute {
 
 /// The devices that a session may place nodes on: those of the master's own task, then those of
-/// others, by what their tasks have reported. Immutable.
+/// others, by what their tasks have reported (assumed_devices.h). Immutable.
 class ClusterDevices {
  public:
-  ClusterDevices(const Runtime& own, const std::vector<proto::DeviceAttributes>& others);
+  /// `addresses`: of all tasks ("host:port"), by full name.
+  ClusterDevices(const Runtime& own, const std::vector<proto::DeviceAttributes>& others,
+                 const std::map<std::string, std::string>& addresses);
 
   const DeviceSet& set() const { return set_; }
   /// In the order of the set.

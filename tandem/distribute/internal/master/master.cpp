@@ -139,8 +139,8 @@ void Master::add_to_tasks(const std::shared_ptr<Creation>& creation,
   options.graph.log_placement = creation->config.log_device_placement;
   creation->session = std::make_shared<MasterSession>(
       creation->handle, worker_, worker_.create_session(creation->handle, isolated),
-      ClusterDevices(worker_.runtime(), devices), creation->others, creation->wanted.graph_def,
-      std::move(options));
+      ClusterDevices(worker_.runtime(), devices, peers_.addresses()), creation->others,
+      creation->wanted.graph_def, std::move(options));
   const auto gather = std::make_shared<Gather>(
       creation->others.size(), [this, creation](const std::exception_ptr& error) {
         if (error) {

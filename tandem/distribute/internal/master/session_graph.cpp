@@ -20,6 +20,20 @@ std::string completed(const std::string& request, const DeviceSpec& own) {
   return spec.merged_into(own).to_string();
 }
 
+bool is_state(DType dtype) { return is_ref(dtype) || dtype == DType::kResource; }
+
+// Whether a node may run on another device in each step.
+bool is_free(const Node& node) {
+  if (node.op().traits.stateful || node.kind() == NodeKind::kVariable) return false;
+  for (const Output& in : node.inputs()) {
+    if (is_state(in.node->output_dtype(in.index))) return false;
+  }
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    if (is_state(node.output_dtype(i))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 SessionGraph::SessionGraph(std::string_view graph_def, Runtime& runtime,
@@ -84,7 +98,10 @@ void SessionGraph::build(Runtime& runtime, const ClusterDevices& devices, const 
   placing.log = options.log_placement;
   placing.default_device = devices.own_task();
   const Placement placement = place(*graph, CostModel(devices.set()), runtime.kernels(), placing);
+  // The cost policy places each step by itself; what keeps state stays where it is.
+  const bool by_step = runtime.placement_policy() == PlacementPolicy::kCost;
   for (const auto& node : graph->nodes()) {
+    if (by_step && is_free(*node)) continue;
     graph->set_requested_device(
         node.get(), devices.devices()[static_cast<std::size_t>(placement.device(*node))].name);
   }

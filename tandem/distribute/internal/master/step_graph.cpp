@@ -261,6 +261,7 @@ class StepGraphMaker {
   // Devices for all nodes; what is fetched arrives in the master's own task.
   AssignedGraph assign(MutableFunction f) const {
     PlacementOptions options;
+    options.policy = runtime_.placement_policy();
     options.default_device = devices_.own_task();
     for (const Node* arg : f.args) options.fixed.emplace_back(arg, 0);
     const Placement placement =

@@ -83,7 +83,15 @@ CallTemplate make_op(const OpDef& op, const AttrMap& attrs,
   Graph::NodeSpec spec;
   spec.op = &op;
   spec.name = kCall;
-  spec.attrs = attrs;
+  std::map<const Function*, FunctionRef> done;
+  for (const auto& [name, value] : attrs) {
+    const auto* function = value.get_if<FunctionRef>();
+    if (function) {
+      spec.attrs.set(name, renamed(*function, cat("_", new_handle(), "_"), done));
+    } else {
+      spec.attrs.set(name, value);
+    }
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Node* arg = add_arg(graph, ops, inputs[i].dtype, i);
     graph.set_output_shape(arg, 0, PartialShape(inputs[i].shape));

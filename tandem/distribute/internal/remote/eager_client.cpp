@@ -7,6 +7,7 @@
 #include "tandem/core/resource_handle.h"
 #include "tandem/device/device_spec.h"
 #include "tandem/distribute/internal/client/blocking_call.h"
+#include "tandem/distribute/internal/task/assumed_devices.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
@@ -57,8 +58,15 @@ Shape shape_of(const proto::TensorShape& message) {
 
 }  // namespace
 
-EagerClient::EagerClient(std::vector<std::shared_ptr<RemoteTask>> tasks)
-    : tasks_(std::move(tasks)) {}
+EagerClient::EagerClient(std::vector<std::shared_ptr<RemoteTask>> tasks,
+                         std::map<std::string, std::string> addresses)
+    : tasks_(std::move(tasks)), addresses_(std::move(addresses)) {}
+
+void EagerClient::add_devices(DeviceSet& devices) const {
+  const DeviceModel host = devices.devices.front();
+  for (const auto& task : tasks_) add_assumed_devices(devices, task->devices(), host);
+  assume_network(devices, addresses_);
+}
 
 bool EagerClient::has_task(const DeviceSpec& device) const {
   return std::any_of(tasks_.begin(), tasks_.end(), [&](const auto& task) {

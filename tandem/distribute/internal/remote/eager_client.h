@@ -20,9 +20,12 @@ namespace tandem::distribute {
 /// Turns calls into items of the tasks' queues.
 class EagerClient final : public RemoteCalls, public std::enable_shared_from_this<EagerClient> {
  public:
-  explicit EagerClient(std::vector<std::shared_ptr<RemoteTask>> tasks);
+  /// `addresses`: of the tasks, by name.
+  EagerClient(std::vector<std::shared_ptr<RemoteTask>> tasks,
+              std::map<std::string, std::string> addresses);
 
   bool has_task(const DeviceSpec& device) const override;
+  void add_devices(DeviceSet& devices) const override;
   std::vector<Tensor> call(const std::string& device, const OpDef& op,
                            std::span<const Tensor> inputs, const AttrMap& attrs) override;
   std::vector<Tensor> call(const std::string& device, const FunctionRef& function,
@@ -45,6 +48,7 @@ class EagerClient final : public RemoteCalls, public std::enable_shared_from_thi
                               bool is_function);
 
   const std::vector<std::shared_ptr<RemoteTask>> tasks_;
+  const std::map<std::string, std::string> addresses_;
   CallTemplates templates_;
   std::atomic<std::int64_t> next_operation_{1};
   Mutex mutex_;

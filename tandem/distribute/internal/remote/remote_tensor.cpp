@@ -60,7 +60,15 @@ std::exception_ptr RemoteResult::wait() {
   return error_;
 }
 
+bool RemoteResult::has_failed() {
+  const MutexLock lock(mutex_);
+  return error_ != nullptr;
+}
+
+// A call that has failed left nothing there; TensorFlow's tasks fail what comes with the message
+// that would have them forget it.
 RemoteTensor::~RemoteTensor() {
+  if (result_->has_failed()) return;
   proto::QueueItem item;
   item.which_item = proto::QueueItem::Case::kHandleToDecref;
   proto::RemoteTensorHandle& handle = item.handle_to_decref.make();

@@ -21,6 +21,8 @@ class RemoteResult {
   void set(std::exception_ptr error, std::vector<proto::TensorShape> shapes);
   /// Waits for the answer; null if it went well.
   std::exception_ptr wait();
+  /// Whether the answer is there, and is a failure.
+  bool has_failed();
   /// After `wait`: of each output.
   const std::vector<proto::TensorShape>& shapes() const { return shapes_; }
 

@@ -4,6 +4,11 @@
 #include <future>
 
 namespace tandem::distribute {
+namespace {
+
+constexpr std::size_t kMaxUnknown = 64;  // names, which peers choose
+
+}  // namespace
 
 std::exception_ptr Status::error() const {
   try {
@@ -30,10 +35,22 @@ std::vector<std::string> MethodTable::unary_methods() const {
   return names;
 }
 
+std::map<std::string, std::int64_t> MethodTable::unknown_calls() const {
+  const MutexLock lock(mutex_);
+  return unknown_calls_;
+}
+
 void MethodTable::call(std::string_view method, Bytes request, const CallContext& context,
                        ReplyDone done) {
   const auto found = methods_.find(std::string(method));
-  if (found == methods_.end()) return done({.code = Code::kUnimplemented}, {});
+  if (found == methods_.end()) {
+    {
+      const MutexLock lock(mutex_);
+      if (unknown_calls_.size() < kMaxUnknown || unknown_calls_.contains(std::string(method)))
+        ++unknown_calls_[std::string(method)];
+    }
+    return done({.code = Code::kUnimplemented}, {});
+  }
   try {
     found->second(std::move(request), context, done);
   } catch (...) {

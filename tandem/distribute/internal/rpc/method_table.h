@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
 
 namespace tandem::distribute {
@@ -28,6 +31,8 @@ class MethodTable final : public Service {
   void call(std::string_view method, Bytes request, const CallContext& context,
             ReplyDone done) override;
   std::vector<std::string> unary_methods() const override;
+  /// How often methods were called that there are not; the first names alone.
+  std::map<std::string, std::int64_t> unknown_calls() const;
   bool is_stream(std::string_view method) const override {
     return streams_.find(method) != streams_.end();
   }
@@ -35,6 +40,8 @@ class MethodTable final : public Service {
  private:
   std::unordered_map<std::string, Method> methods_;
   std::set<std::string, std::less<>> streams_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::int64_t> unknown_calls_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem::distribute

@@ -1,5 +1,9 @@
 #include "tandem/distribute/internal/server/status_service.h"
 
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/version.h"
@@ -8,6 +12,7 @@
 namespace tandem::distribute {
 
 void StatusService::add_to(MethodTable& methods) {
+  methods_ = &methods;
   methods.add(kStatusMethod, [this](const Bytes&, const CallContext&, const ReplyDone& done) {
     done({}, Bytes(status()));
   });
@@ -39,6 +44,14 @@ std::string StatusService::metrics() const {
   for (const auto& device : worker.runtime().devices()) {
     add("tandem_device_memory_bytes", "gauge", "Memory in use by the device's allocator.",
         device->allocator().stats().current, cat(",device=\"", device->name(), "\""));
+  }
+  for (const auto& [method, calls] : methods_->unknown_calls()) {
+    std::string name;  // a peer's, in which a label may not end
+    std::copy_if(method.begin(), method.end(), std::back_inserter(name), [](unsigned char c) {
+      return std::isalnum(c) || c == '.' || c == '/' || c == '_';
+    });
+    add("tandem_unimplemented_calls_total", "counter", "Calls of methods that are not served.",
+        calls, cat(",method=\"", name, "\""));
   }
   return text;
 }

@@ -35,6 +35,7 @@ class StatusService {
   Master& master_;
   const ParameterServer& parameters_;
   const ClusterSpec cluster_;
+  const MethodTable* methods_ = nullptr;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

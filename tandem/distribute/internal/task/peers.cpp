@@ -8,6 +8,7 @@ Peers::Peers(const ClusterSpec& cluster, Network& network) {
   for (const auto& [job, tasks] : cluster.jobs()) {
     for (const auto& [task, address] : tasks) {
       names_.push_back(task_name(job, task));
+      addresses_.emplace(names_.back(), address);
       channels_.emplace(names_.back(), network.channel(address));
     }
   }

@@ -19,6 +19,8 @@ class Peers {
 
   /// Full names of all tasks, "/job:worker/replica:0/task:1", in order of job and task.
   const std::vector<std::string>& names() const { return names_; }
+  /// By name, "host:port".
+  const std::map<std::string, std::string>& addresses() const { return addresses_; }
   /// Null if the cluster has no such task.
   Channel* find(std::string_view task) const;
   /// Null for a device of no task of the cluster.
@@ -26,6 +28,7 @@ class Peers {
 
  private:
   std::vector<std::string> names_;
+  std::map<std::string, std::string> addresses_;
   std::map<std::string, std::shared_ptr<Channel>, std::less<>> channels_;
 };
 
