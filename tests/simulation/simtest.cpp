@@ -1,12 +1,17 @@
 // Parameter servers under a simulated network and clock:
 //   simtest --seeds N [--start S] [--report FILE] [--trace messages]
 //
-// A seed decides delays, lost and repeated messages, their order, partitions of the network, and
-// when servers, workers and the chief are killed, paused and started again. Servers are the real
-// ParameterServer with its real log, on a file system in memory, and its real replication; the
-// chief's part of that is the real ReplicaPlanner. Workers are simulated: they pull, compute, push,
-// and repeat what is not answered, as ClosureService does, by the real ParameterClient. Everything
-// else happens on one thread, so that a seed replays exactly.
+// A seed decides delays, lost and repeated messages, their order, partitions of the network, when
+// logs reach the disk, and when servers, workers and the chief are killed, paused and started
+// again. Servers are the real ParameterServer with its real log, on a file system in memory (what a
+// killed one had not written is lost), and its real replication; the chief's part of that is the
+// real ReplicaPlanner. Workers are simulated: they pull, compute, push, and repeat what is not
+// answered, as ClosureService does, by the real ParameterClient. Everything happens on one thread,
+// so that a seed replays exactly.
+//
+// Servers with logs are killed at any time, all at once too. Those that have only replicas are
+// killed while nothing else is wrong and every variable is on two servers: two failures at a time
+// are more than two replicas promise to survive.
 //
 // What has to hold in the end: no closure hangs, each was applied exactly once on each server, by
 // its gradient and by what it adds to a counter, the number of updates is what the servers say, and
