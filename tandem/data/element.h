@@ -22,8 +22,45 @@
 
 namespace tandem::data {
 
-/// One element of a dataset: its component tensors in order, such as {image, label}.
-using Element = std::vector<Tensor>;
+namespace internal {
+/// Throws OutOfRangeError: an element of `size` components has none at `index`.
+[[noreturn]] TANDEM_EXPORT void throw_no_component(std::size_t index, std::size_t size);
+}  // namespace internal
+
+/// One element of a dataset: its component tensors in order, such as {image, label}. A vector of
+/// them whose indices are checked: OutOfRangeError where there is no such component.
+class Element : public std::vector<Tensor> {
+ public:
+  using std::vector<Tensor>::vector;
+  Element() = default;
+  Element(std::vector<Tensor> components)  // NOLINT: implicit, functions may return either
+      : std::vector<Tensor>(std::move(components)) {}
+
+  Tensor& operator[](std::size_t index) {
+    check(index);
+    return std::vector<Tensor>::operator[](index);
+  }
+  const Tensor& operator[](std::size_t index) const {
+    check(index);
+    return std::vector<Tensor>::operator[](index);
+  }
+  Tensor& at(std::size_t index) { return (*this)[index]; }
+  const Tensor& at(std::size_t index) const { return (*this)[index]; }
+
+ private:
+  void check(std::size_t index) const {
+    if (index >= size()) internal::throw_no_component(index, size());
+  }
+};
+
+}  // namespace tandem::data
+
+namespace tandem::internal {
+template <class... Tensors>
+inline constexpr int kArityOf<std::tuple<data::Element, Tensors...>> = -1;
+}  // namespace tandem::internal
+
+namespace tandem::data {
 
 /// What is known of one component of every element.
 struct TensorSpec {

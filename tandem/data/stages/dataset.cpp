@@ -117,6 +117,12 @@ std::string to_string(const ElementSpec& spec) {
 
 namespace internal {
 
+void throw_no_component(std::size_t index, std::size_t size) {
+  throw OutOfRangeError(cat("There is no component ", static_cast<std::int64_t>(index),
+                            " in an element of ", size, size == 1 ? " component" : " components",
+                            "; they are counted from 0."));
+}
+
 void throw_arity(std::size_t wanted, std::size_t given) {
   throw InvalidArgumentError(cat("A function on elements takes ", wanted,
                                  wanted == 1 ? " tensor" : " tensors", ", but the elements have ",
