@@ -62,7 +62,7 @@ void count(int steps, const std::function<void()>& run, int ops, double loss) {
 }
 
 void eager(int steps) {
-  // Until memory that calls give back is what later ones take.
+  // Until memory that calls have released is what later ones take.
   constexpr int kWarmUp = 2000;
   const td::Tensor y = td::ones({8});
   td::Tensor sum = td::ones({8});
