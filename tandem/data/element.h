@@ -17,6 +17,7 @@
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
 #include "tandem/runtime/callable_arity.h"
+#include "tandem/runtime/structure.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -59,6 +60,11 @@ namespace tandem::internal {
 template <class... Tensors>
 inline constexpr int kArityOf<std::tuple<data::Element, Tensors...>> = -1;
 }  // namespace tandem::internal
+
+namespace tandem {
+template <>
+struct Structure<data::Element> : Structure<std::vector<Tensor>> {};
+}  // namespace tandem
 
 namespace tandem::data {
 

@@ -57,7 +57,7 @@ class TANDEM_EXPORT StateArchive {
   }
   void value(bool& flag);
   void value(std::string& text);
-  void value(Element& element);
+  void value(std::vector<Tensor>& tensors);
   /// Null or an error, which keeps its code and message.
   void value(std::exception_ptr& error);
   template <class T>

@@ -156,20 +156,20 @@ void StateArchive::value(std::exception_ptr& error) {
   }
 }
 
-void StateArchive::value(Element& element) {
+void StateArchive::value(std::vector<Tensor>& tensors) {
   if (restoring_) {
     expect('e');
     const std::int64_t count = length(0);
-    element.clear();
+    tensors.clear();
     for (std::int64_t i = 0; i < count; ++i) {
       const bool defined = take(1)[0] != 0;
-      element.push_back(defined ? Tensor(read_array()) : Tensor());
+      tensors.push_back(defined ? Tensor(read_array()) : Tensor());
     }
     return;
   }
   put('e', {});
-  length(element.size());
-  for (const Tensor& tensor : element) {
+  length(tensors.size());
+  for (const Tensor& tensor : tensors) {
     items_ += tensor.defined() ? '\1' : '\0';
     if (tensor.defined()) write_array(tensor.array());
   }
