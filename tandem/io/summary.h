@@ -157,10 +157,14 @@ struct AudioOptions {
 
 namespace internal {
 TANDEM_EXPORT bool write_scalar(StringView name, double value, const SummaryOptions& options);
-}
+/// What may stand for a step by its position. Braces are options.
+template <class S>
+concept StepLike = std::convertible_to<const S&, Step>;
+}  // namespace internal
 
 // Each returns whether there is a writer that takes the summary (true also in a function whose
-// condition is not known yet).
+// condition is not known yet). What stands in the options may also be given by position, in
+// TensorFlow's order: `td::summary::scalar("loss", loss, step)`.
 
 /// A number. Throws InvalidArgumentError if `data` is not one.
 TANDEM_EXPORT bool scalar(StringView name, const Tensor& data, const SummaryOptions& options = {});
@@ -169,25 +173,58 @@ requires std::is_arithmetic_v<T>
 bool scalar(StringView name, T value, const SummaryOptions& options = {}) {
   return internal::write_scalar(name, static_cast<double>(value), options);
 }
+template <internal::StepLike S>
+bool scalar(StringView name, const Tensor& data, const S& step, const String& description = {}) {
+  return scalar(name, data, SummaryOptions{.step = step, .description = description});
+}
+template <class T, internal::StepLike S>
+requires std::is_arithmetic_v<T>
+bool scalar(StringView name, T value, const S& step, const String& description = {}) {
+  return scalar(name, value, SummaryOptions{.step = step, .description = description});
+}
 
 /// How the values of a tensor of real numbers are distributed, in buckets of equal width between
 /// the least and the greatest. NaN and infinities are left out.
 TANDEM_EXPORT bool histogram(StringView name, const Tensor& data,
                              const HistogramOptions& options = {});
+template <internal::StepLike S>
+bool histogram(StringView name, const Tensor& data, const S& step, std::int64_t buckets = 30,
+               const String& description = {}) {
+  return histogram(name, data, {.step = step, .buckets = buckets, .description = description});
+}
 
 /// Images [count, height, width, channels] of 1 to 4 channels, uint8, or floating from 0 to 1.
 TANDEM_EXPORT bool image(StringView name, const Tensor& data, const ImageOptions& options = {});
+template <internal::StepLike S>
+bool image(StringView name, const Tensor& data, const S& step, std::int64_t max_outputs = 3,
+           const String& description = {}) {
+  return image(name, data, {.step = step, .max_outputs = max_outputs, .description = description});
+}
 
 /// Clips [count, frames, channels] of float samples from -1 to 1, written as WAV.
 TANDEM_EXPORT bool audio(StringView name, const Tensor& data, std::int64_t sample_rate,
                          const AudioOptions& options = {});
+template <internal::StepLike S>
+bool audio(StringView name, const Tensor& data, std::int64_t sample_rate, const S& step,
+           std::int64_t max_outputs = 3, const String& description = {}) {
+  return audio(name, data, sample_rate,
+               {.step = step, .max_outputs = max_outputs, .description = description});
+}
 
 /// Strings in Markdown: a scalar, or a table of rank 1 or 2.
 TANDEM_EXPORT bool text(StringView name, const Tensor& data, const SummaryOptions& options = {});
+template <internal::StepLike S>
+bool text(StringView name, const Tensor& data, const S& step, const String& description = {}) {
+  return text(name, data, SummaryOptions{.step = step, .description = description});
+}
 
 /// Any tensor under `tag`, which no NameScope changes.
 TANDEM_EXPORT bool write(StringView tag, const Tensor& tensor, const Metadata& metadata = {},
                          const Step& step = {});
+template <internal::StepLike S>
+bool write(StringView tag, const Tensor& tensor, const S& step, const Metadata& metadata = {}) {
+  return write(tag, tensor, metadata, Step(step));
+}
 
 /// A graph for TensorBoard's page of graphs, a serialized GraphDef. One for each file is shown.
 TANDEM_EXPORT bool graph(const String& graph_def, const Step& step = 0);

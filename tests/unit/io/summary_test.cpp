@@ -81,6 +81,28 @@ TEST_F(Summary, WritesScalars) {
   EXPECT_NEAR(events[0].wall_time, events[2].wall_time, 60);
 }
 
+TEST_F(Summary, TakesTheStepByPosition) {
+  const auto on = writer_.as_default();
+  Variable counter(Tensor(std::int64_t{9}));
+  EXPECT_TRUE(scalar("loss", 0.5, 3));
+  EXPECT_TRUE(scalar("mean", Tensor(1.5), std::size_t{4}, "of all"));
+  EXPECT_TRUE(scalar("at", 1.0f, Tensor(5)));
+  EXPECT_TRUE(scalar("counted", 1, counter));
+  const Tensor noise{0.25f, 0.5f, 0.75f};
+  EXPECT_TRUE(histogram("noise", noise, 6, 2, "two buckets"));
+  EXPECT_TRUE(image("picture", zeros({4, 2, 2, 1}), 7, 2));
+  EXPECT_TRUE(audio("beep", zeros({1, 8, 1}), 8000, 8));
+  EXPECT_TRUE(text("note", "words", 10, "in Markdown"));
+  EXPECT_TRUE(write("raw", noise, 11, {.plugin_name = "mine"}));
+  const auto events = written(writer_);
+  EXPECT_THAT(steps_of(events), ElementsAre(3, 4, 5, 9, 6, 7, 8, 10, 11));
+  EXPECT_EQ(events[1].values[0].description, "of all");
+  EXPECT_EQ(events[4].values[0].value.shape(), Shape({2, 3}));
+  EXPECT_EQ(events[5].values[0].value.shape(), Shape({4}));  // width, height, two images
+  EXPECT_EQ(events[7].values[0].description, "in Markdown");
+  EXPECT_EQ(events[8].values[0].plugin, "mine");
+}
+
 TEST_F(Summary, NamesItsFileAsTensorFlowDoes) {
   EXPECT_THAT(
       writer_.path(),
