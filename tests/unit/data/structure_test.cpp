@@ -9,8 +9,11 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/core/error.h"
 #include "tandem/data/fuse.h"
+#include "tandem/io/example.h"
 #include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/example_ops.h"
 #include "tandem/ops/operators.h"
 
 #include "tests/unit/data/data_util.h"
@@ -18,6 +21,7 @@
 namespace tandem::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -59,6 +63,36 @@ TEST(Structure, StagesKeepThem) {
   }
   EXPECT_EQ(named(pictures().batch(4).unbatch().take(1).cache()), "image=0 label=0");
   EXPECT_EQ(named(pictures().concatenate(pictures()).skip(11)), "image=50 label=5");
+}
+
+TEST(Structure, ComponentsAreChecked) {
+  const Element element{Tensor(7)};
+  EXPECT_EQ(element[0].item<std::int32_t>(), 7);
+  try {
+    element[3];
+    FAIL() << "an element of one component has a fourth";
+  } catch (const OutOfRangeError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("3"), HasSubstr("1")));
+  }
+  EXPECT_THROW(Element().at(0), OutOfRangeError);
+  const Dataset wrong = range(2).map([](const Element& e) { return Element{e[1]}; });
+  EXPECT_THROW(wrong.begin(), OutOfRangeError);
+}
+
+TEST(Structure, FunctionsReturnParsedExamples) {
+  io::Example example;
+  example.set("label", std::vector<std::int64_t>{4});
+  example.set("weights", std::vector<float>{0.5f, 1.5f});
+  const Dataset parsed = from_tensors(Tensor(example.serialize())).map([](Tensor bytes) {
+    return io::parse_single_example(bytes, {{"label", io::FixedLenFeature{{}, int64}},
+                                            {"weights", io::VarLenFeature{float32}}});
+  });
+  EXPECT_THAT(parsed.names(),
+              ElementsAre("label", "weights/indices", "weights/values", "weights/dense_shape"));
+  for (const TensorMap& element : parsed.maps()) {
+    EXPECT_EQ(element.at("label").item<std::int64_t>(), 4);
+    EXPECT_THAT(element.at("weights/values").to_vector<float>(), ElementsAre(0.5f, 1.5f));
+  }
 }
 
 TEST(Structure, FunctionsTakeAndReturnMaps) {

@@ -13,6 +13,8 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/fs/file_system.h"
 
+#include "tests/unit/folder.h"
+
 namespace tandem::io {
 namespace {
 
@@ -54,6 +56,16 @@ TEST(Npy, KeepsEveryDtype) {
   round_trip<std::string>({"", "a", std::string("b\0c", 3), "longest"});
   const Array flags = Array::from<bool>(std::initializer_list<bool>{true, false}, {2, 1});
   EXPECT_EQ(decode_npy(encode_npy(flags), "x"), flags);
+}
+
+TEST(Npy, TensorsAreSavedAndLoaded) {
+  const Folder folder;
+  const Tensor x{{1.5f, -2.0f}, {0.0f, 4.0f}};
+  save_npy(folder.file("x.npy"), x);
+  const Tensor again = load_npy(folder.file("x.npy"));
+  EXPECT_EQ(again.array(), x.array());
+  EXPECT_EQ(read_npy(folder.file("x.npy")), x.array());
+  EXPECT_THROW(load_npy(folder.file("y.npy")), NotFoundError);
 }
 
 TEST(Npy, KeepsEveryShape) {

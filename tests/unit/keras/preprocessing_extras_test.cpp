@@ -16,6 +16,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+TEST(Adapt, TakesVectors) {
+  const Normalization scaled({.axis = std::nullopt});
+  scaled.adapt(std::vector<float>{1.0F, 3.0F});
+  EXPECT_THAT(scaled(Tensor{{1.0F}, {3.0F}}).to_vector<float>(), ElementsAre(-1.0F, 1.0F));
+  const StringLookup words;
+  words.adapt(std::vector<std::string>{"b", "a", "b"});
+  EXPECT_THAT(words.get_vocabulary(), ElementsAre("[UNK]", "b", "a"));
+  const TextVectorization texts;
+  texts.adapt(std::vector<std::string>{"the cat", "the dog the cat"});
+  EXPECT_THAT(texts.get_vocabulary(), ElementsAre("", "[UNK]", "the", "cat", "dog"));
+}
+
 TEST(RandomElasticTransform, BendsWhileTrainingAlone) {
   const Tensor column = reshape(cast(range(Tensor(32)), float32), {1, 1, 32, 1});
   const Tensor ramp = ones({2, 24, 32, 1}) * column * 8.0;
