@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -13,11 +14,18 @@
 
 namespace tandem::keras {
 
+namespace utils {
+/// What makes layers of classes of one's own, by the classes' names.
+using CustomObjects = std::map<std::string, std::function<Layer(const Config&)>>;
+}  // namespace utils
+
 /// A model of the architecture that Model::to_json or Keras' `model.to_json()` wrote: Sequential,
 /// functional, nested models, layers that are used several times. Weights are new. Throws
 /// DataLossError for what is no JSON, InvalidArgumentError for arguments that do not fit, and
 /// UnimplementedError for classes and arguments that Tandem does not have; all name the layer.
-TANDEM_EXPORT Model model_from_json(StringView json);
+/// `custom_objects` makes layers of classes that register_layer has not been given, in this call.
+TANDEM_EXPORT Model model_from_json(StringView json,
+                                    const utils::CustomObjects& custom_objects = {});
 
 /// A layer of Keras' class name ("Dense") or of one that was registered, made with these arguments:
 /// the reverse of `layer.class_name()` and `layer.config()`. Throws as model_from_json.
@@ -36,9 +44,13 @@ TANDEM_EXPORT void register_layer(const String& package, const String& class_nam
 
 namespace models {
 
+using keras::model_from_json;
+
 struct LoadModelOptions {
   /// Compiles the model as it was, with what the optimizer remembered, so that training goes on.
   bool compile = true;
+  /// Makes layers of classes that register_layer has not been given, while this model is loaded.
+  utils::CustomObjects custom_objects = {};
 };
 
 /// Reads a `.keras` file of Keras 3 or of Model::save: the architecture, the weights, and how it

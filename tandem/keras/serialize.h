@@ -95,8 +95,6 @@ TANDEM_EXPORT std::string get_registered_name(const std::string& class_name);
 /// none.
 TANDEM_EXPORT std::function<Layer(const Config&)> get_registered_object(const std::string& name);
 
-/// What makes layers of classes of one's own, by the classes' names.
-using CustomObjects = std::map<std::string, std::function<Layer(const Config&)>>;
 /// All that register_layer and the scopes around have made known.
 TANDEM_EXPORT CustomObjects get_custom_objects();
 /// Makes classes of one's own known to what loads models, as long as it lives. Scopes end in the

@@ -14,6 +14,7 @@
 #include "tandem/keras/internal/weights_file.h"
 #include "tandem/keras/model_impl.h"
 #include "tandem/keras/serialization.h"
+#include "tandem/keras/serialize.h"
 
 // The `.keras` file of Keras 3: a zip archive of metadata.json, config.json and model.weights.h5.
 
@@ -88,6 +89,7 @@ Model models::load_model(const std::string& path, const LoadModelOptions& option
     throw InvalidArgumentError(cat("load_model: '", path, "' is a folder, no .keras file. A ",
                                    "SavedModel is loaded by td::saved_model::load."));
   }
+  const utils::CustomObjectScope known(options.custom_objects);
   const std::vector<io::ZipEntry> entries = io::read_zip(fs::read_file(path), kMaxBytes, path);
   const ConfigObject object =
       internal::object_from_json(entry(entries, kConfig, path), cat(path, ": ", kConfig));

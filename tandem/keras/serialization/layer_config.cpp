@@ -164,7 +164,8 @@ CustomObjectScope::~CustomObjectScope() {
 
 }  // namespace utils
 
-Model model_from_json(StringView json) {
+Model model_from_json(StringView json, const utils::CustomObjects& custom_objects) {
+  const utils::CustomObjectScope known(custom_objects);
   const internal::SharedObjects scope(internal::SharedObjects::Use::kRead);
   const Layer layer =
       internal::layer_of_object(internal::object_from_json(json, "the model's JSON"));

@@ -15,6 +15,7 @@
 #include "tandem/keras/keras.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/serialization.h"
+#include "tandem/keras/serialize.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/operators.h"
 
@@ -118,6 +119,36 @@ TEST(KerasFiles, ClassesOfOnesOwnAreRegistered) {
   const Model again = models::load_model(folder.file("m.keras"));
   const Tensor x = ones({2, 4});
   EXPECT_TRUE(model(x).array() == again(x).array());
+}
+
+TEST(KerasFiles, ClassesOfOnesOwnAreGivenToTheCall) {
+  class Half final : public LayerImpl {
+   public:
+    explicit Half(const std::string& name) : LayerImpl("Half", {.name = name}) {}
+    Tensor call(const Tensor& x, bool) override { return x * 0.5; }
+  };
+  const utils::CustomObjects objects{{"Half", [](const Config& config) {
+                                        return make_layer<Half>(
+                                            std::get<std::string>(config.at("name")));
+                                      }}};
+  const Folder folder;
+  std::string json;
+  {
+    const utils::CustomObjectScope scope(objects);
+    const Sequential model{Input({4}), make_layer<Half>("h")};
+    json = model.to_json();
+    if (has_hdf5()) model.save(folder.file("m.keras"));
+  }
+  const Tensor x = ones({2, 4});
+  EXPECT_EQ(models::model_from_json(json, objects)(x).to_vector<float>()[0], 0.5f);
+  // The call has left nothing behind.
+  EXPECT_THAT(error_of<UnimplementedError>([&] { models::model_from_json(json); }),
+              HasSubstr("'Half'"));
+  if (!has_hdf5()) return;
+  const Model again = models::load_model(folder.file("m.keras"), {.custom_objects = objects});
+  EXPECT_EQ(again(x).to_vector<float>()[0], 0.5f);
+  EXPECT_THAT(error_of<UnimplementedError>([&] { models::load_model(folder.file("m.keras")); }),
+              HasSubstr("'Half'"));
 }
 
 TEST(KerasFiles, LearntVocabulariesAreKept) {
