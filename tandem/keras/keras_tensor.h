@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
 #include "tandem/core/string.h"
+
+namespace tandem {
+class Index;
+}
 
 namespace tandem::keras {
 
@@ -28,6 +33,11 @@ class TANDEM_EXPORT KerasTensor {
   DType dtype() const { return dtype_; }
   /// The name of the layer that made it.
   const std::string& name() const;
+
+  /// A part, as Tensor's brackets pick it; entries are those of tandem/ops/slice_ops.h. The first
+  /// is that of the batch.
+  KerasTensor operator[](const Index& entry) const;
+  KerasTensor operator[](std::initializer_list<Index> entries) const;
 
   // ---- For layers and models. ----
   KerasTensor(std::shared_ptr<internal::CallNode> node, int index, PartialShape shape, DType dtype);

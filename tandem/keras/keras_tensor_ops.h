@@ -1,6 +1,10 @@
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -9,6 +13,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/config.h"
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/keras/ops/elementwise.h"
 #include "tandem/ops/activation_ops.h"
@@ -25,20 +30,57 @@
 ///
 ///     auto x = td::keras::Input({8});
 ///     auto y = (x - 0.5) * 2.0 + dense(x);
+///     auto first = y[{td::Slice(), 0}];
 ///     auto z = td::keras::apply([](td::Tensor t) { return td::cumsum(t, 1); }, y);   // any
 ///     function
+///
+/// Files have these operations in Keras' form, with the numbers and tensors among their arguments.
+/// `apply`, and arguments that Keras' operation of that name does not have, have no form there.
 namespace tandem::keras {
 
 namespace internal {
 using Operation = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-// Calls a layer, named after `name`, that computes `operation` of the inputs.
+// An argument as files have it; none if it has no form there.
+using SavedArgument = std::optional<ConfigValue>;
+// Calls a layer, named after `name`, that computes `operation` of the inputs. `arguments` are those
+// of the function of that name, in its order.
 TANDEM_EXPORT std::vector<KerasTensor> operate(const std::string& name, Operation operation,
-                                               const std::vector<KerasTensor>& inputs);
+                                               const std::vector<KerasTensor>& inputs,
+                                               const std::vector<SavedArgument>& arguments);
 
 template <class T>
 inline constexpr bool kIsKerasTensor = std::is_same_v<std::decay_t<T>, KerasTensor>;
 template <class... A>
 concept HasKerasTensor = (kIsKerasTensor<A> || ...);
+
+// Stands for the next of the inputs.
+TANDEM_EXPORT ConfigValue input_argument();
+TANDEM_EXPORT ConfigValue inputs_argument(std::size_t count);  // … for a list of them
+TANDEM_EXPORT SavedArgument saved_argument(const Tensor& value);
+TANDEM_EXPORT SavedArgument saved_argument(const Axes& value);
+TANDEM_EXPORT SavedArgument saved_argument(DType value);
+template <class A>
+SavedArgument saved_argument(const A& given) {
+  if constexpr (kIsKerasTensor<A>) {
+    return input_argument();
+  } else if constexpr (std::same_as<A, bool>) {
+    return ConfigValue(given);
+  } else if constexpr (std::integral<A>) {
+    return ConfigValue(static_cast<std::int64_t>(given));
+  } else if constexpr (std::floating_point<A>) {
+    return ConfigValue(static_cast<double>(given));
+  } else if constexpr (std::same_as<A, Array>) {
+    return saved_argument(Tensor(given));
+  } else if constexpr (std::same_as<A, DTypeLike>) {
+    return saved_argument(static_cast<DType>(given));
+  } else if constexpr (std::convertible_to<const A&, std::string>) {
+    return ConfigValue(std::string(given));
+  } else if constexpr (std::same_as<A, std::vector<std::int64_t>>) {
+    return ConfigValue(given);
+  } else {
+    return std::nullopt;
+  }
+}
 
 // The argument of an operation: the next of the tensors, or what was given.
 template <class A>
@@ -71,7 +113,20 @@ KerasTensor lift(const std::string& name, F function, const A&... arguments) {
                    },
                    given)};
              },
-             inputs)
+             inputs, {saved_argument(arguments)...})
+      .front();
+}
+// function(x), which has further arguments within it.
+template <class F>
+KerasTensor lift_with(const std::string& name, F function, const KerasTensor& x,
+                      std::vector<SavedArgument> others) {
+  others.insert(others.begin(), input_argument());
+  return operate(
+             name,
+             [function](const std::vector<Tensor>& tensors) {
+               return std::vector<Tensor>{function(tensors[0])};
+             },
+             {x}, others)
       .front();
 }
 }  // namespace internal
@@ -97,7 +152,7 @@ requires(internal::HasKerasTensor<A...>) KerasTensor apply(F function, const A&.
 TANDEM_LIFT_OPERATOR(+, add)
 TANDEM_LIFT_OPERATOR(-, subtract)
 TANDEM_LIFT_OPERATOR(*, multiply)
-TANDEM_LIFT_OPERATOR(/, divide)
+TANDEM_LIFT_OPERATOR(/, true_divide)
 TANDEM_LIFT_OPERATOR(%, mod)
 TANDEM_LIFT_OPERATOR(==, equal)
 TANDEM_LIFT_OPERATOR(!=, not_equal)
@@ -124,14 +179,21 @@ inline KerasTensor operator-(const KerasTensor& x) {
   }
 
 // Its options.
-#define TANDEM_LIFT_REDUCTION(NAME)                                                                \
-  inline keras::KerasTensor NAME(const keras::KerasTensor& x, const ReduceOptions& options) {      \
-    return keras::internal::lift(                                                                  \
-        #NAME, [options](const Tensor& t) { return NAME(t, options.axis, options.keepdims); }, x); \
-  }                                                                                                \
-  inline keras::KerasTensor NAME(const keras::KerasTensor& x, Axes axis,                           \
-                                 const KeepdimsOptions& options) {                                 \
-    return NAME(x, ReduceOptions{.axis = std::move(axis), .keepdims = options.keepdims});          \
+#define TANDEM_LIFT_REDUCTION(NAME)                                                               \
+  inline keras::KerasTensor NAME(const keras::KerasTensor& x, const ReduceOptions& options) {     \
+    return keras::internal::lift_with(                                                            \
+        #NAME, [options](const Tensor& t) { return NAME(t, options.axis, options.keepdims); }, x, \
+        {keras::internal::saved_argument(options.axis),                                           \
+         keras::internal::saved_argument(options.keepdims)});                                     \
+  }                                                                                               \
+  /* Braces: {0, 1} are axes, not an axis and keepdims; {} are no options. */                     \
+  inline keras::KerasTensor NAME(const keras::KerasTensor& x,                                     \
+                                 std::initializer_list<std::int64_t> axes) {                      \
+    return NAME(x, ReduceOptions{.axis = axes.size() == 0 ? Axes() : Axes(axes)});                \
+  }                                                                                               \
+  inline keras::KerasTensor NAME(const keras::KerasTensor& x, Axes axis,                          \
+                                 const KeepdimsOptions& options) {                                \
+    return NAME(x, ReduceOptions{.axis = std::move(axis), .keepdims = options.keepdims});         \
   }
 
 namespace tandem {
@@ -166,32 +228,31 @@ TANDEM_LIFT(where)
 /// Braces are no argument that a template takes.
 inline keras::KerasTensor reshape(const keras::KerasTensor& x,
                                   const std::vector<std::int64_t>& shape) {
-  return keras::internal::lift(
-      "reshape", [shape](const Tensor& t) { return reshape(t, shape); }, x);
+  return keras::internal::lift_with(
+      "reshape", [shape](const Tensor& t) { return reshape(t, shape); }, x, {shape});
 }
 inline keras::KerasTensor transpose(const keras::KerasTensor& x,
                                     const std::vector<std::int64_t>& perm = {}) {
-  return keras::internal::lift(
-      "transpose", [perm](const Tensor& t) { return transpose(t, perm); }, x);
+  return keras::internal::lift_with(
+      "transpose", [perm](const Tensor& t) { return transpose(t, perm); }, x,
+      {perm.empty() ? keras::ConfigValue() : keras::ConfigValue(perm)});
 }
 /// All of one rank, along an axis.
 inline keras::KerasTensor concat(const std::vector<keras::KerasTensor>& values, std::int64_t axis) {
-  return keras::internal::operate(
-             "concatenate",
-             [axis](const std::vector<Tensor>& tensors) {
-               return std::vector<Tensor>{concat(tensors, axis)};
-             },
-             values)
+  return keras::internal::operate("concatenate",
+                                  [axis](const std::vector<Tensor>& tensors) {
+                                    return std::vector<Tensor>{concat(tensors, axis)};
+                                  },
+                                  values, {keras::internal::inputs_argument(values.size()), axis})
       .front();
 }
 inline keras::KerasTensor stack(const std::vector<keras::KerasTensor>& values,
                                 std::int64_t axis = 0) {
-  return keras::internal::operate(
-             "stack",
-             [axis](const std::vector<Tensor>& tensors) {
-               return std::vector<Tensor>{stack(tensors, axis)};
-             },
-             values)
+  return keras::internal::operate("stack",
+                                  [axis](const std::vector<Tensor>& tensors) {
+                                    return std::vector<Tensor>{stack(tensors, axis)};
+                                  },
+                                  values, {keras::internal::inputs_argument(values.size()), axis})
       .front();
 }
 namespace nn {

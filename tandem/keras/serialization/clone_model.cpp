@@ -9,6 +9,7 @@
 #include "tandem/keras/internal/functional.h"
 #include "tandem/keras/internal/input_layer_impl.h"
 #include "tandem/keras/internal/model_config.h"
+#include "tandem/keras/internal/operation_layer.h"
 #include "tandem/keras/internal/sequential_impl.h"
 
 namespace tandem::keras::models {
@@ -51,9 +52,10 @@ class Cloner {
       return Cloner(inner).clone(Model(model));
     }
     if (options_.clone_function) return options_.clone_function(layer);
+    if (dynamic_cast<const internal::OperationImpl*>(layer.impl().get())) return layer;
     const ConfigObject object = internal::layer_object(layer);
     if (object.module != internal::kUnregistered) return internal::layer_of_object(object);
-    if (layer.weights().empty() && layer.built()) return layer;  // an operation, a Lambda
+    if (layer.weights().empty() && layer.built()) return layer;  // a Lambda
     throw UnimplementedError(cat("clone_model: layer '", layer.name(), "' is of a class of one's ",
                                  "own, ", layer.class_name(),
                                  ". Register it (tandem/keras/serialization.h), or give a "

@@ -52,7 +52,8 @@ Json object_json(const ConfigObject& object) {
     const auto* text = name ? std::get_if<std::string>(name) : nullptr;
     throw UnimplementedError(
         cat("Layer '", text ? *text : "", "' is of the class ", object.class_name,
-            ", which files do not know. Register it: td::keras::register_layer."));
+            ", which files do not know. Register it: td::keras::register_layer. A function of "
+            "Keras tensors that Keras does not have is saved as a layer of your own."));
   }
   Json json = Json::object();
   const bool of_keras = !object.module.empty();

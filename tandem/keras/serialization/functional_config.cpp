@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -8,9 +8,9 @@
 #include "tandem/keras/internal/functional.h"
 #include "tandem/keras/internal/input_layer_impl.h"
 #include "tandem/keras/internal/model_config.h"
+#include "tandem/keras/internal/operation_layer.h"
 #include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/layers/input_layer.h"
-#include "tandem/keras/layers/reshaping.h"
 #include "tandem/keras/serialization.h"
 
 // A functional model in a file: its layers, and for each the calls of it ("inbound_nodes"). A
@@ -21,16 +21,6 @@ namespace {
 
 using Object = std::shared_ptr<const ConfigObject>;
 using List = std::shared_ptr<const ConfigList>;
-
-// As Keras names dtypes.
-std::string dtype_text(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat: return "float32";
-    case DType::kDouble: return "float64";
-    case DType::kHalf: return "float16";
-    default: return dtype_name(dtype);
-  }
-}
 
 ConfigValue shape_value(const PartialShape& shape) {
   std::vector<ConfigValue> sizes;
@@ -98,7 +88,7 @@ class CallWriter {
   ConfigValue tensor(const KerasTensor& tensor) const {
     Config config;
     config.set("shape", shape_value(tensor.shape()));
-    config.set("dtype", dtype_text(tensor.dtype()));
+    config.set("dtype", dtype_value(tensor.dtype()));
     config.set("keras_history", history(tensor));
     return config_value(ConfigObject{.class_name = "__keras_tensor__", .config = config});
   }
@@ -108,6 +98,12 @@ class CallWriter {
     for (const KerasTensor& input : node.inputs) inputs.push_back(tensor(input));
     std::vector<ConfigValue> arguments;
     Config named;
+    if (const auto* operation = dynamic_cast<const OperationImpl*>(node.layer.get());
+        operation && operation->saved()) {
+      for (const ConfigValue& argument : operation->saved()->arguments)
+        arguments.push_back(with_inputs(argument, inputs));
+      return written_call(std::move(arguments), std::move(named));
+    }
     switch (node.layer->input_form()) {
       case LayerImpl::InputForm::kSeparate:  // query, value, key, attention_mask
         if (inputs.size() > 3) named.set("attention_mask", inputs[3]);
@@ -129,6 +125,21 @@ class CallWriter {
     if (node.options.training) named.set("training", *node.options.training);
     if (node.options.use_causal_mask) named.set("use_causal_mask", true);
     if (node.options.return_attention_scores) named.set("return_attention_scores", true);
+    return written_call(std::move(arguments), std::move(named));
+  }
+
+  // An operation's argument with `inputs` where it stands for some.
+  static ConfigValue with_inputs(const ConfigValue& argument,
+                                 const std::vector<ConfigValue>& inputs) {
+    if (const auto index = input_index(argument)) return inputs.at(*index);
+    const List* list = std::get_if<List>(&argument);
+    if (!list) return argument;
+    std::vector<ConfigValue> entries;
+    for (const ConfigValue& entry : (*list)->values) entries.push_back(with_inputs(entry, inputs));
+    return config_value(std::move(entries));
+  }
+
+  static ConfigValue written_call(std::vector<ConfigValue> arguments, Config named) {
     Config call;
     call.set("args", config_value(std::move(arguments)));
     call.set("kwargs", config_value(ConfigObject{.class_name = "", .config = std::move(named)}));
@@ -187,56 +198,41 @@ void collect_tensors(const ConfigValue& value, std::vector<History>& tensors, bo
 struct Call {
   std::vector<History> inputs;
   CallOptions options;
-  std::optional<double> number = std::nullopt;  ///< of an op of a tensor and a number
-  bool number_is_second = false;
 };
 
-// Arithmetic between Keras tensors (`x + y`, `x * 2`) is an op, no layer. Tandem has a layer for
-// each of these.
-Layer layer_of_op(const ConfigObject& object, const Call& call, const std::string& name) {
-  const std::optional<double>& number = call.number;
-  const std::string& op = object.class_name;
-  if (!number && call.inputs.size() == 2) {
-    if (op == "Add" || op == "Subtract" || op == "Multiply" || op == "Maximum" || op == "Minimum")
-      return layer_from_config(op, Config().set("name", name));
+// Arguments by name that are inputs, in the order of the layers' inputs.
+constexpr const char* kNamedInputs[] = {"inputs", "query", "value", "key", "initial_state"};
+constexpr const char* kAttentionMask = "attention_mask";
+
+// The inputs of a call in no particular order; masks, which come with the tensors, are none.
+void collect_inputs(const ConfigObject& call, std::vector<History>& inputs) {
+  bool others = false;
+  if (const ConfigValue* list = call.config.find("args")) collect_tensors(*list, inputs, others);
+  const Object* named = as<Object>(call.config.find("kwargs"));
+  if (!named) return;
+  for (const auto& [name, argument] : (*named)->config.entries()) {
+    if (name == kAttentionMask ||
+        std::find(std::begin(kNamedInputs), std::end(kNamedInputs), name) != std::end(kNamedInputs))
+      collect_tensors(argument, inputs, others);
   }
-  const NamedOptions options{.name = name};
-  if (number && call.inputs.size() == 1) {
-    if (op == "Add") return Rescaling(1, *number, options);
-    if (op == "Multiply") return Rescaling(*number, 0, options);
-    // A difference or quotient of which the number is the second.
-    if (op == "Subtract" && call.number_is_second) return Rescaling(1, -*number, options);
-    if ((op == "TrueDivide" || op == "Divide") && call.number_is_second)
-      return Rescaling(1 / *number, 0, options);
-  }
-  throw UnimplementedError(cat("it is the op ", op, " of Keras, no layer, and Tandem has no layer ",
-                               "for it. Use layers, such as Add and Rescaling."));
 }
 
-Call read_call(const ConfigValue& value, bool of_op) {
+Call read_call(const ConfigValue& value) {
   const Object* object = as<Object>(&value);
   if (!object || !(*object)->config.contains("args"))
     throw UnimplementedError("its calls are in the form of Keras 2, which is not read.");
   Call call;
   bool others = false;
-  for (const ConfigValue& argument : list_in((*object)->config, "args").values) {
-    double number = 0;
-    if (of_op && (as<double>(&argument) || as<std::int64_t>(&argument))) {
-      from_config(argument, number);
-      call.number = number;
-      call.number_is_second = !call.inputs.empty();
-    } else {
-      collect_tensors(argument, call.inputs, others);
-    }
-  }
+  for (const ConfigValue& argument : list_in((*object)->config, "args").values)
+    collect_tensors(argument, call.inputs, others);
   const Object* named = as<Object>((*object)->config.find("kwargs"));
   const auto append = [&](const char* name) {
     if (const ConfigValue* argument = named ? (*named)->config.find(name) : nullptr)
       collect_tensors(*argument, call.inputs, others);
   };
-  for (const char* name : {"inputs", "query", "value", "key", "initial_state"}) append(name);
+  for (const char* name : kNamedInputs) append(name);
   const std::size_t before_mask = call.inputs.size();
-  append("attention_mask");
+  append(kAttentionMask);
   // A mask is the fourth input of attention, and the value serves as key.
   if (call.inputs.size() > before_mask && before_mask == 2)
     call.inputs.insert(call.inputs.begin() + 2, call.inputs[1]);
@@ -262,15 +258,54 @@ Call read_call(const ConfigValue& value, bool of_op) {
   return call;
 }
 
-// Ops that Keras puts between layers to compute masks; Tandem's layers compute their own.
-bool is_op(const ConfigObject& object) { return object.module.find(".ops") != std::string::npos; }
+// What stands between the layers where Keras' tensors are calculated with.
+bool is_operation(const ConfigObject& object) {
+  return object.module.find(".ops") != std::string::npos ||
+         object.module.starts_with("keras.src.activations");
+}
 
-bool computes_masks(const ConfigObject& object) {
-  static constexpr std::string_view kOps[] = {"NotEqual",   "Any",     "LogicalOr", "LogicalAnd",
-                                              "ExpandDims", "Ones",    "OnesLike",  "Concatenate",
-                                              "All",        "Reshape", "Repeat",    "Cast"};
-  return is_op(object) &&
-         std::find(std::begin(kOps), std::end(kOps), object.class_name) != std::end(kOps);
+// An argument of an operation, with the tensors in it as inputs of the call.
+ConfigValue read_argument(const ConfigValue& value, std::vector<History>& inputs) {
+  if (const Object* object = as<Object>(&value);
+      object && (*object)->class_name == "__keras_tensor__") {
+    inputs.push_back(history_of((*object)->config.at("keras_history")));
+    return input_argument(inputs.size() - 1);
+  }
+  if (input_index(value)) throw InvalidArgumentError("an argument of its call has no meaning.");
+  const List* list = as<List>(&value);
+  if (!list) return value;
+  std::vector<ConfigValue> entries;
+  for (const ConfigValue& entry : (*list)->values) entries.push_back(read_argument(entry, inputs));
+  return config_value(std::move(entries));
+}
+
+struct OperationCall {
+  Call call;
+  SavedOperation saved;
+};
+
+OperationCall read_operation(const ConfigObject& object) {
+  const ConfigList& calls = list_in(object.others, "inbound_nodes");
+  if (calls.values.size() != 1) {
+    throw UnimplementedError(
+        cat("it is called ", calls.values.size(), " times, but an operation stands for one call."));
+  }
+  const Object* call = as<Object>(&calls.values[0]);
+  if (!call) throw InvalidArgumentError("its call has no arguments.");
+  OperationCall read;
+  read.saved = {.class_name = object.class_name, .module = object.module, .config = object.config};
+  for (const ConfigValue& argument : list_in((*call)->config, "args").values)
+    read.saved.arguments.push_back(read_argument(argument, read.call.inputs));
+  if (const Object* named = as<Object>((*call)->config.find("kwargs"))) {
+    for (const auto& [name, argument] : (*named)->config.entries()) {
+      if (!std::holds_alternative<std::monostate>(argument)) {
+        throw UnimplementedError(cat("it is called with the argument '", name,
+                                     "' by name, which is read by position alone."));
+      }
+    }
+  }
+  if (read.call.inputs.empty()) throw InvalidArgumentError("it has no inputs.");
+  return read;
 }
 
 class FunctionalReader {
@@ -279,7 +314,8 @@ class FunctionalReader {
     const ConfigValue* layers = arguments.find("layers");
     const List* list = as<List>(layers);
     if (!list) throw InvalidArgumentError("A functional model in the file has no layers.");
-    for (const ConfigValue& value : (*list)->values) add_layer(value);
+    const std::set<std::string> needed = needed_operations(arguments, **list);
+    for (const ConfigValue& value : (*list)->values) add_layer(value, needed);
     make_calls();
     const std::vector<KerasTensor> inputs = ends(arguments.find("input_layers")),
                                    outputs = ends(arguments.find("output_layers"));
@@ -298,41 +334,74 @@ class FunctionalReader {
     std::vector<std::vector<KerasTensor>> results;
   };
 
-  void add_layer(const ConfigValue& value) {
+  static const ConfigObject& object_of(const ConfigValue& value) {
     const Object* object = as<Object>(&value);
     if (!object || (*object)->class_name.empty())
       throw InvalidArgumentError("A layer of the model in the file has no class.");
-    if (computes_masks(**object)) return;
-    Entry entry;
-    const std::string* name = as<std::string>((*object)->others.find("name"));
-    if (!name) name = as<std::string>((*object)->config.find("name"));
+    return **object;
+  }
+  static const std::string& name_of(const ConfigObject& object) {
+    const std::string* name = as<std::string>(object.others.find("name"));
+    if (!name) name = as<std::string>(object.config.find("name"));
     if (!name) throw InvalidArgumentError("A layer of the model in the file has no name.");
-    entry.name = *name;
-    if (is_op(**object)) {
-      add_op(**object, std::move(entry));
+    return *name;
+  }
+
+  // The names of those layers and operations on which the outputs depend. Others are what Keras
+  // puts between layers to compute masks; Tandem's layers compute their own.
+  static std::set<std::string> needed_operations(ArgumentReader& arguments,
+                                                 const ConfigList& layers) {
+    std::map<std::string, std::vector<History>> inputs;
+    for (const ConfigValue& value : layers.values) {
+      const ConfigObject& object = object_of(value);
+      std::vector<History>& found = inputs[name_of(object)];
+      if (!object.others.contains("inbound_nodes")) continue;
+      for (const ConfigValue& node : list_in(object.others, "inbound_nodes").values) {
+        if (const Object* call = as<Object>(&node)) collect_inputs(**call, found);
+      }
+    }
+    std::vector<History> open = histories_of(arguments.find("output_layers"));
+    std::set<std::string> needed;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back().layer);
+      open.pop_back();
+      if (!needed.insert(name).second) continue;
+      const auto found = inputs.find(name);
+      if (found == inputs.end()) continue;
+      open.insert(open.end(), found->second.begin(), found->second.end());
+    }
+    return needed;
+  }
+
+  void add_layer(const ConfigValue& value, const std::set<std::string>& needed) {
+    const ConfigObject* object = &object_of(value);
+    Entry entry;
+    entry.name = name_of(*object);
+    if (is_operation(*object)) {
+      if (needed.contains(entry.name)) add_operation(*object, std::move(entry));
       return;
     }
-    entry.layer = layer_of_object(**object);
+    entry.layer = layer_of_object(*object);
     if (const auto input = std::dynamic_pointer_cast<InputLayerImpl>(entry.layer.impl())) {
       entry.results = {{input->output()}};
     } else {
       try {
-        for (const ConfigValue& call : list_in((*object)->others, "inbound_nodes").values)
-          entry.calls.push_back(read_call(call, false));
+        for (const ConfigValue& call : list_in(object->others, "inbound_nodes").values)
+          entry.calls.push_back(read_call(call));
       } catch (const Error& error) {
         throw_error(error.code(),
-                    cat("Layer '", entry.name, "' (", (*object)->class_name, "): ", error.what()));
+                    cat("Layer '", entry.name, "' (", object->class_name, "): ", error.what()));
       }
     }
     add(std::move(entry));
   }
 
-  void add_op(const ConfigObject& object, Entry entry) {
+  void add_operation(const ConfigObject& object, Entry entry) {
     try {
-      for (const ConfigValue& call : list_in(object.others, "inbound_nodes").values)
-        entry.calls.push_back(read_call(call, true));
-      if (entry.calls.empty()) throw InvalidArgumentError("it has no inputs.");
-      entry.layer = layer_of_op(object, entry.calls.front(), entry.name);
+      OperationCall read = read_operation(object);
+      entry.layer = make_layer<OperationImpl>(object.class_name, operation_of(read.saved),
+                                              read.saved, entry.name);
+      entry.calls.push_back(std::move(read.call));
     } catch (const Error& error) {
       throw_error(error.code(), cat("Operation '", entry.name, "': ", error.what()));
     }
@@ -387,24 +456,25 @@ class FunctionalReader {
     }
   }
 
-  std::vector<KerasTensor> ends(const ConfigValue* value) const {
+  // One tensor by itself, several in a list.
+  static std::vector<History> histories_of(const ConfigValue* value) {
     const List* list = as<List>(value);
     if (!list || (*list)->values.empty())
       throw InvalidArgumentError("The model does not say what its inputs and outputs are.");
-    const bool one = as<std::string>(&(*list)->values[0]) != nullptr;
+    if (as<std::string>(&(*list)->values[0])) return {history_of(*value)};
+    std::vector<History> histories;
+    for (const ConfigValue& end : (*list)->values) histories.push_back(history_of(end));
+    return histories;
+  }
+
+  std::vector<KerasTensor> ends(const ConfigValue* value) const {
     std::vector<KerasTensor> tensors;
-    const auto add = [&](const ConfigValue& end) {
-      const History history = history_of(end);
+    for (const History& history : histories_of(value)) {
       const KerasTensor* tensor = find(history);
       if (!tensor)
         throw InvalidArgumentError(cat("Layer '", history.layer, "' is not called as often as the ",
                                        "model's inputs and outputs say."));
       tensors.push_back(*tensor);
-    };
-    if (one) {
-      add(*value);
-    } else {
-      for (const ConfigValue& end : (*list)->values) add(end);
     }
     return tensors;
   }
@@ -471,7 +541,7 @@ void SequentialImpl::describe(Config& config) const {
 }
 
 void InputLayerImpl::describe(Config& config) const {
-  config.set("batch_shape", shape_value(shape_)).set("dtype", dtype_text(dtype_));
+  config.set("batch_shape", shape_value(shape_)).set("dtype", dtype_value(dtype_));
 }
 
 }  // namespace tandem::keras::internal

@@ -50,11 +50,26 @@ std::string module_of(std::string_view class_name) {
 }  // namespace
 
 namespace internal {
+namespace {
+
+ConfigObject operation_object(const std::string& name, const SavedOperation& saved) {
+  ConfigObject object{
+      .class_name = saved.class_name, .module = saved.module, .registered_name = saved.class_name};
+  object.config.set("name", name);
+  for (const auto& [key, value] : saved.config.entries())
+    if (key != "name") object.config.set(key, value);
+  return object;
+}
+
+}  // namespace
 
 thread_local SharedObjects* SharedObjects::current_ = nullptr;
 
 ConfigObject layer_object(const Layer& layer) {
   const std::string& class_name = layer.class_name();
+  if (const auto* operation = dynamic_cast<const OperationImpl*>(layer.impl().get());
+      operation && operation->saved())
+    return operation_object(layer.name(), *operation->saved());
   ConfigObject object{.class_name = class_name, .config = layer.config()};
   if (SharedObjects* shared = SharedObjects::current(SharedObjects::Use::kWrite))
     object.others.set("shared_object_id", shared->number_of(layer.impl().get()));
@@ -63,7 +78,7 @@ ConfigObject layer_object(const Layer& layer) {
     object.registered_name = own->second.registered_name;
     return object;
   }
-  const bool is_operation = dynamic_cast<OperationImpl*>(layer.impl().get()) != nullptr;
+  const bool is_operation = dynamic_cast<const OperationImpl*>(layer.impl().get()) != nullptr;
   if (is_operation || !ClassRegistry<Layer>::instance().find(class_name)) {
     object.module = kUnregistered;  // an error where it is written, not where a wrapper notes it
     return object;
