@@ -23,7 +23,7 @@ PREAMBLE = """
 #include <tandem/tandem.h>
 namespace td = tandem;
 template <class... T> void step(const T&...) {}
-td::data::Dataset ds, train;
+td::data::Dataset ds, train, test;
 td::data::Element batch;
 td::Tensor images, labels, image, bytes, tokens, series, targets;
 std::vector<std::string> files;

@@ -12,11 +12,11 @@
 #include "tandem/data/fusion/batch_rows.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
-#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/observe/stage_error.h"
 #include "tandem/data/sources/fetch_batch.h"
 #include "tandem/data/sources/files.h"
+#include "tandem/data/stages/dataset_op.h"
 #include "tandem/data/stages/parallel_batch.h"
 #include "tandem/data/stages/stacker.h"
 

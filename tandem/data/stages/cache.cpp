@@ -7,8 +7,8 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
-#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
+#include "tandem/data/stages/dataset_op.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem::data {

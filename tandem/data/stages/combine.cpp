@@ -6,9 +6,9 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
-#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/observe/stage_error.h"
+#include "tandem/data/stages/dataset_op.h"
 
 namespace tandem::data {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "tandem/data/fusion/batch_rows.h"
 #include "tandem/data/fusion/row_stage.h"
-#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/observe/origin.h"
 #include "tandem/data/sources/fetch_batch.h"
+#include "tandem/data/stages/dataset_op.h"
 #include "tandem/data/stages/group_dataset.h"
 #include "tandem/data/stages/parallel_map.h"
 #include "tandem/data/stages/stacker.h"

@@ -5,8 +5,8 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
-#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/sources/seekable.h"
+#include "tandem/data/stages/dataset_op.h"
 
 namespace tandem::data {
 namespace {

@@ -6,9 +6,9 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/fusion/stage_fusion.h"
-#include "tandem/data/graph_ops/dataset_op.h"
 #include "tandem/data/sources/draws.h"
 #include "tandem/data/sources/seed_sequence.h"
+#include "tandem/data/stages/dataset_op.h"
 #include "tandem/data/stages/reservoir.h"
 #include "tandem/runtime/dispatch.h"
 

@@ -46,6 +46,7 @@ Sequential model() {
   return m;
 }
 
+// Devices that compute asynchronously report where the values are waited for.
 TEST(BadInput, OfTensors) {
   expect_errors<InvalidArgumentError>({
       {"Matrix size-incompatible",
@@ -69,11 +70,11 @@ TEST(BadInput, OfTensors) {
       {"read as a single value", [] { ones({2}).item<float>(); }},
       {"not in [0, 3)",
        [] {
-         gather(ones({3, 2}), Tensor{5});
+         gather(ones({3, 2}), Tensor{5}).synchronize();
        }},
       {"Input is not invertible",
        [] {
-         linalg::inv(zeros({2, 2}));
+         linalg::inv(zeros({2, 2})).synchronize();
        }},
       {"Unknown image file format", [] { io::decode_jpeg(Tensor("not a jpeg")); }},
       {"Data too short", [] { audio::decode_wav(Tensor("RIFF1234")); }},
@@ -87,7 +88,7 @@ TEST(BadInput, OfTensors) {
        }},
       {"is out of bounds",
        [] {
-         sparse::to_dense({{{0, 9}}, {1.0}, {3, 4}});
+         sparse::to_dense({{{0, 9}}, {1.0}, {3, 4}}).synchronize();
        }},
   });
 }

@@ -1,4 +1,4 @@
-#include "tandem/data/graph_ops/dataset_op.h"
+#include "tandem/data/stages/dataset_op.h"
 
 #include <utility>
 
