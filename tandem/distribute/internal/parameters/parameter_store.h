@@ -123,6 +123,9 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
     return view.epoch > view_.epoch && view.epoch >= newest_epoch_;
   }
   void adopt(const proto::ReplicaView& view, Actions& actions) TANDEM_REQUIRES(mutex_);
+  void on_view_logged(std::int64_t epoch);
+  /// No longer to the task after this one, until `install_next`.
+  void unlink(Actions& actions) TANDEM_REQUIRES(mutex_);
   void install_next(Actions& actions) TANDEM_REQUIRES(mutex_);
   void on_installed(std::uint64_t generation, std::int64_t position, const Status& status,
                     Bytes reply);

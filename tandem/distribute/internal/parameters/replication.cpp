@@ -110,21 +110,42 @@ void ParameterStore::adopt(const proto::ReplicaView& view, Actions& actions) {
   if (log_) {
     proto::UpdateRecord record;
     record.view.make() = view;
+    unlink(actions);
     log_->append(write_message(record),
-                 [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
+                 [this, serial, epoch = view.epoch](const std::exception_ptr& error) {
+                   on_logged(serial, error);
+                   if (!error) on_view_logged(epoch);
+                 });
+  } else {
+    install_next(actions);
   }
-  install_next(actions);
   for (auto& waiting : locating_)
     actions.push_back(
         [done = std::move(waiting.done)] { done({}, write_message(proto::LocateResponse{})); });
   locating_.clear();
 }
 
-void ParameterStore::install_next(Actions& actions) {
+// A task that forgot the view when it was killed would go on alone, beside the replicas that have
+// its state: so none gets the state before the view is durable.
+void ParameterStore::on_view_logged(std::int64_t epoch) {
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    if (view_.epoch == epoch && serves()) install_next(actions);
+  }
+  run(actions);
+}
+
+void ParameterStore::unlink(Actions& actions) {
   if (link_.calls) actions.push_back([calls = std::move(link_.calls)] { calls->cancel(); });
   const std::uint64_t generation = link_.generation + 1;
   link_ = {};
   link_.generation = generation;
+}
+
+void ParameterStore::install_next(Actions& actions) {
+  unlink(actions);
+  const std::uint64_t generation = link_.generation;
   const auto here = std::find(view_.chain.begin(), view_.chain.end(), options_.task);
   if (here == view_.chain.end() || here + 1 == view_.chain.end()) {
     queue_.mark_forwarded_until(state_.position, actions);
@@ -215,10 +236,7 @@ void ParameterStore::resign(std::int64_t epoch, Actions& actions) {
   queue_.fail({Code::kUnavailable, cat("The task ", options_.task, " has been replaced.")},
               actions);
   drop_calls(actions);
-  if (link_.calls) actions.push_back([calls = std::move(link_.calls)] { calls->cancel(); });
-  const std::uint64_t generation = link_.generation + 1;
-  link_ = {};
-  link_.generation = generation;
+  unlink(actions);
 }
 
 void ParameterStore::install(Bytes request, const ReplyDone& done) {
