@@ -1,6 +1,8 @@
 #include "tandem/distribute/internal/parameters/parameter_store.h"
 
 #include <deque>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -261,6 +263,56 @@ TEST_F(ReplicationTest, LostMessagesToTheNextTaskAreSentAgain) {
   EXPECT_TRUE(mail.empty());
   ASSERT_TRUE(set_view(2, {"b"}, true));
   EXPECT_EQ(value("b"), 2);
+}
+
+// A server that is killed before its log has the view must not have left its state at a replica:
+// started again, it would not know of it, and go on alone.
+TEST(DurableReplicationTest, TheReplicaGetsTheStateOnceTheViewIsInTheLog) {
+  Mail mail;
+  std::deque<std::function<void()>> writes;
+  const auto write_all = [&writes] {
+    while (!writes.empty()) {
+      const std::function<void()> write = std::move(writes.front());
+      writes.pop_front();
+      write();
+    }
+  };
+  const std::string folder = testing::TempDir() + "durable_replication";
+  std::filesystem::remove_all(folder);
+  ParameterServer::Options options;
+  options.task = "a";
+  options.folder = folder;
+  options.replicas = 2;
+  options.channel = [&mail](const std::string& other) { return mail.channel(other); };
+  options.run_later = [&writes](std::function<void()> work) { writes.push_back(std::move(work)); };
+  ParameterServer server(options);
+  MethodTable methods;
+  server.add_to(methods);
+
+  proto::CreateParametersRequest create;
+  create.home = "a";
+  create.optimizer.make().name = "sgd";
+  create.optimizer.make().learning_rate = 1;
+  Bytes bytes = write_message(create);
+  append_named_tensor_field(bytes, 1, "w", Array::zeros(DType::kFloat, Shape{}));
+  bool created = false;
+  methods.call(kCreateParameters, std::move(bytes), {},
+               [&created](const Status& status, Bytes) { created = status.ok(); });
+  write_all();
+  ASSERT_TRUE(created);
+
+  proto::SetViewRequest view;
+  view.home = "a";
+  view.view.make().epoch = 1;
+  view.view.make().chain = {"a", "b"};
+  view.confirmed = true;
+  methods.call(kSetView, write_message(view), {},
+               [](const Status& status, Bytes) { EXPECT_TRUE(status.ok()) << status.message; });
+  EXPECT_FALSE(writes.empty());
+  EXPECT_TRUE(mail.empty());
+  write_all();
+  EXPECT_FALSE(mail.empty());
+  server.close();
 }
 
 class AggregationTest : public ReplicationTest {
