@@ -255,8 +255,9 @@ class BlockAllocator::State {
     return block;
   }
 
+  // A block that never was in the set, such as a region that continues a free one, has no node.
   void put_aside(Block* block) noexcept {
-    if (num_spare_ == kMaxSpare) {
+    if (num_spare_ == kMaxSpare || block->node.empty()) {
       delete block;
       return;
     }
