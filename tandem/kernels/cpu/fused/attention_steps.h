@@ -9,15 +9,14 @@
 #include "tandem/core/array.h"
 #include "tandem/graph/internal/attention_axes.h"
 #include "tandem/kernels/cpu/elementwise/elementwise.h"
+#include "tandem/kernels/shared/attention_per_axis.h"
 
 // What _FusedAttention does to a row of scores, those of one query with all keys.
 
 namespace tandem::cpu {
 
 /// How many elements lie between neighbours along each axis; 0 where there is only one.
-struct AttentionStrides {
-  std::int64_t b = 0, n = 0, t = 0, s = 0, d = 0, e = 0;
-
+struct AttentionStrides : AttentionPerAxis {
   /// The strides of an array with these axes, the last ones if it has fewer.
   AttentionStrides(std::string_view axes, const Shape& shape) {
     std::int64_t step = 1;
@@ -25,16 +24,6 @@ struct AttentionStrides {
       const std::int64_t size = shape.dim(-1 - i);
       if (size != 1) of(axes[axes.size() - 1 - static_cast<std::size_t>(i)]) = step;
       step *= size;
-    }
-  }
-  std::int64_t& of(char letter) {
-    switch (letter) {
-      case 'B': return b;
-      case 'N': return n;
-      case 'T': return t;
-      case 'S': return s;
-      case 'D': return d;
-      default: return e;
     }
   }
 };

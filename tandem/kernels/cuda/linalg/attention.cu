@@ -146,10 +146,10 @@ void attend_by_blocks(const KernelCall& call, Type type, const Attention& a) {
 }
 
 // The strides of a tensor with these axes, the last ones if it has fewer, broadcast to the sizes.
-AttentionAxes strides_of(const TensorView& tensor, const std::string& letters,
-                         AttentionAxes& sizes) {
+AttentionPerAxis strides_of(const TensorView& tensor, const std::string& letters,
+                            AttentionPerAxis& sizes) {
   if (tensor.sizes.size() > letters.size()) refuse("an operand has more axes than " + letters);
-  AttentionAxes axes;
+  AttentionPerAxis axes;
   std::int64_t step = 1;
   for (std::size_t i = 1; i <= tensor.sizes.size(); ++i) {
     const std::int64_t size = tensor.sizes[tensor.sizes.size() - i];
@@ -163,7 +163,7 @@ AttentionAxes strides_of(const TensorView& tensor, const std::string& letters,
 }
 
 // Sizes that are not known yet are -1; batches may be 1 for some operands.
-void take_sizes(const TensorView& tensor, const std::string& letters, AttentionAxes& sizes) {
+void take_sizes(const TensorView& tensor, const std::string& letters, AttentionPerAxis& sizes) {
   if (tensor.sizes.size() != letters.size()) refuse("an operand has not the axes " + letters);
   for (std::size_t i = 0; i < letters.size(); ++i) {
     std::int64_t& size = sizes.of(letters[i]);

@@ -6,28 +6,11 @@
 
 #include "tandem/kernels/cuda/support/device_code.h"
 #include "tandem/kernels/cuda/support/kernel_call.h"
+#include "tandem/kernels/shared/attention_per_axis.h"
 
 // What _FusedAttention computes, as the kernels that can do it see it.
 
 namespace tandem::cuda {
-
-/// Elements between neighbours along each axis, by the letters of the attribute `axes`: batches B
-/// and N, queries T, keys S, D what a query and a key are multiplied along, E a value's elements. 0
-/// where there is only one.
-struct AttentionAxes {
-  std::int64_t b = 0, n = 0, t = 0, s = 0, d = 0, e = 0;
-
-  std::int64_t& of(char letter) {
-    switch (letter) {
-      case 'B': return b;
-      case 'N': return n;
-      case 'T': return t;
-      case 'S': return s;
-      case 'D': return d;
-      default: return e;
-    }
-  }
-};
 
 enum class AttentionStepKind : int { kSoftmax, kMul, kDivide, kAdd, kSub, kSelect, kMask };
 
@@ -37,15 +20,15 @@ struct AttentionStep {
   AttentionStepKind kind = AttentionStepKind::kSoftmax;
   const void* values = nullptr;  ///< of the query's type
   const bool* keep = nullptr;
-  AttentionAxes values_at, keep_at;
+  AttentionPerAxis values_at, keep_at;
 };
 
 /// A plain value: it goes to the GPU as an argument.
 struct Attention {
   static constexpr int kMaxSteps = 12;
 
-  AttentionAxes sizes;  // of each axis
-  AttentionAxes query_at, key_at, value_at, output_at;
+  AttentionPerAxis sizes;  // of each axis
+  AttentionPerAxis query_at, key_at, value_at, output_at;
   const void *query = nullptr, *key = nullptr, *value = nullptr;
   void* output = nullptr;
   float scale = 1;                 // what scores are multiplied by first
@@ -53,7 +36,7 @@ struct Attention {
   AttentionStep steps[kMaxSteps];
 };
 
-TANDEM_DEVICE std::int64_t at(const AttentionAxes& step, std::int64_t b, std::int64_t n,
+TANDEM_DEVICE std::int64_t at(const AttentionPerAxis& step, std::int64_t b, std::int64_t n,
                               std::int64_t t, std::int64_t s) {
   return b * step.b + n * step.n + t * step.t + s * step.s;
 }

@@ -86,13 +86,13 @@ struct Steps {
   }
 
  private:
-  static bool is_same(const AttentionAxes& x, const AttentionAxes& y) {
+  static bool is_same(const AttentionPerAxis& x, const AttentionPerAxis& y) {
     return x.b == y.b && x.n == y.n && x.t == y.t && x.s == y.s;
   }
 };
 
 // Of matrices with these axes of rows and columns.
-AttentionLayout layout_of(AttentionAxes at, AttentionAxes sizes, char row, char column) {
+AttentionLayout layout_of(AttentionPerAxis at, AttentionPerAxis sizes, char row, char column) {
   AttentionLayout layout;
   std::int64_t all = 1;
   std::size_t i = 0;
@@ -118,7 +118,7 @@ void visit_float16(Type type, F f) {
 // and heads alone. Returns what makes it, if it is not there already.
 std::function<void()> add_bias(const KernelCall& call, const Attention& a, const Steps& steps,
                                CudnnAttention& job) {
-  AttentionAxes one_or_more;
+  AttentionPerAxis one_or_more;
   Bias p;
   if (steps.added) {
     p.added = *steps.added;
