@@ -82,17 +82,11 @@ endfunction()
 # tandem_cold(TARGET): for code that runs once, or does little but call what is hot. It compiles in
 # two thirds of the time.
 function(tandem_cold target)
-  if(NOT PROJECT_IS_TOP_LEVEL)
-    return()
-  endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # tandem_cold_files(PATTERN...): the same for files of the current folder.
 function(tandem_cold_files)
-  if(NOT PROJECT_IS_TOP_LEVEL)
-    return()
-  endif()
   foreach(pattern IN LISTS ARGN)
     file(GLOB files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${pattern}")
     if(NOT files)

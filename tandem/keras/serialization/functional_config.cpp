@@ -234,8 +234,10 @@ Call read_call(const ConfigValue& value) {
   const std::size_t before_mask = call.inputs.size();
   append(kAttentionMask);
   // A mask is the fourth input of attention, and the value serves as key.
-  if (call.inputs.size() > before_mask && before_mask == 2)
-    call.inputs.insert(call.inputs.begin() + 2, call.inputs[1]);
+  if (before_mask == 2 && call.inputs.size() == 3) {
+    History mask = std::exchange(call.inputs[2], call.inputs[1]);
+    call.inputs.push_back(std::move(mask));
+  }
   if (named) {
     for (const auto& [name, argument] : (*named)->config.entries()) {
       // Masks come with the tensors, and `training` is what the model is doing.
