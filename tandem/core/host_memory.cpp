@@ -145,12 +145,15 @@ struct SmallCache {
 };
 
 enum class CacheState : char { kUnborn, kAlive, kDead };
-thread_local CacheState t_state = CacheState::kUnborn;
-thread_local SmallCache* t_cache = nullptr;
+// One object, as each look-up of a thread's object costs a call.
+struct ThreadCache {
+  SmallCache* cache = nullptr;
+  CacheState state = CacheState::kUnborn;
+};
+constinit thread_local ThreadCache t_cache;
 
 SmallCache::~SmallCache() {
-  t_state = CacheState::kDead;
-  t_cache = nullptr;
+  t_cache = {nullptr, CacheState::kDead};
   for (FreeBlock* block : head) {
     while (block) std::free(std::exchange(block, block->next));
   }
@@ -159,12 +162,12 @@ SmallCache::~SmallCache() {
 // Null once the thread is past destroying its thread-local objects: static objects may still free
 // blocks then.
 SmallCache* small_cache() {
-  if (t_state == CacheState::kUnborn) {
+  ThreadCache& own = t_cache;
+  if (own.state == CacheState::kUnborn) [[unlikely]] {
     thread_local SmallCache cache;
-    t_cache = &cache;
-    t_state = CacheState::kAlive;
+    own = {&cache, CacheState::kAlive};
   }
-  return t_cache;
+  return own.cache;
 }
 
 // Where the thread's list is empty: blocks that other threads have freed, or new memory.

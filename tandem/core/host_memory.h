@@ -9,10 +9,11 @@ namespace tandem {
 /// Blocks of host memory, 64-byte aligned, through caches that make small and recurring sizes
 /// cheap.
 ///
-/// Thread-safe. Sizes up to 1 KiB come from a list of the calling thread, larger ones from shared
-/// lists by size class that keep at most 256 MiB of unused memory. Under sanitizers every block
-/// goes to the system allocator, so that its checks see each use. Throws ResourceExhaustedError
-/// when the system has no memory left.
+/// Thread-safe. Sizes up to 1 KiB come from a list of the calling thread, which exchanges blocks
+/// with other threads' lists by the batch; larger ones come from shared lists by size class that
+/// keep at most 256 MiB of unused memory. Under sanitizers every block goes to the system
+/// allocator, so that its checks see each use. Throws ResourceExhaustedError when the system has no
+/// memory left.
 TANDEM_EXPORT void* host_allocate(std::size_t bytes);
 /// `bytes` is the size asked for.
 TANDEM_EXPORT void host_free(void* block, std::size_t bytes) noexcept;

@@ -171,6 +171,7 @@ class TracedFunction {
   Result operator()(Args&&... args) const {
     const Arguments arguments{std::forward<Args>(args)...};
     StructureWriter writer;
+    writer.tensors.reserve(sizeof...(Args));
     Structure<Arguments>::write(arguments, writer);
     return internal::call_trace<Result>(*find(arguments, writer), writer.tensors);
   }

@@ -39,12 +39,14 @@ int& call_depth() {
 
 struct DepthGuard {
   explicit DepthGuard(const Function& function) {
-    if (++call_depth() > kDeepestCall) {
-      --call_depth();
+    if (++depth > kDeepestCall) {
+      --depth;
       throw_too_deep(function);
     }
   }
-  ~DepthGuard() { --call_depth(); }
+  ~DepthGuard() { --depth; }
+
+  int& depth = call_depth();
 };
 
 // The first CPU where nothing says otherwise.

@@ -49,6 +49,7 @@ const Function& ConcreteFunction::made() const {
 std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
   if (!function_ && !captures_.empty()) return {captures_.begin(), captures_.end() - 1};
   static_cast<void>(made());
+  if (captures_.empty()) return call_function(function_, args);
   std::vector<Tensor> inputs;
   inputs.reserve(args.size() + captures_.size());
   inputs.insert(inputs.end(), args.begin(), args.end());
