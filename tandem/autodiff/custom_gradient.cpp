@@ -1,9 +1,10 @@
+#include "tandem/autodiff/custom_gradient.h"
+
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "tandem/autodiff/gradient_tape.h"
 #include "tandem/autodiff/internal/custom_call.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
@@ -127,6 +128,13 @@ std::vector<Tensor> trace_custom(const Forward& forward, const Backward& backwar
 }
 
 }  // namespace
+
+namespace internal {
+bool is_tracing() { return thread_context().trace != nullptr; }
+// What the function computed is recorded by tapes as usual, for gradients of the gradient. Its
+// value must be another tensor than the output, whose gradient takes the way of the user's own.
+Tensor separate_output(const Tensor& value) { return identity(value); }
+}  // namespace internal
 
 bool has_custom_gradient(const Node& call) {
   return call.attrs().find(kCustomGradientAttr) != nullptr;

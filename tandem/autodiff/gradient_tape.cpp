@@ -182,10 +182,13 @@ void check_gradient(const Entry& entry, std::size_t i, const Tensor& gradient) {
   if (input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return;
   if (gradient.dtype() != input.dtype() ||
       !gradient.partial_shape().is_compatible(input.partial_shape())) {
-    throw InternalError(cat("The gradient of ",
-                            entry.op ? entry.op->name : std::string("a custom function"),
-                            " for input ", i, " is ", gradient.dtype(), gradient.partial_shape(),
-                            " but the input is ", input.dtype(), input.partial_shape(), "."));
+    const std::string what =
+        cat("The gradient of ", entry.op ? entry.op->name : std::string("a custom function"),
+            " for input ", i, " is ", gradient.dtype(), gradient.partial_shape(),
+            " but the input is ", input.dtype(), input.partial_shape(), ".");
+    if (!entry.op)
+      throw InvalidArgumentError(what + " Return gradients of the inputs' dtypes and shapes.");
+    throw InternalError(what);
   }
 }
 
@@ -338,23 +341,15 @@ void GradientTape::reset() { recorder_->reset(); }
 
 GradientSource::GradientSource(const Variable& variable) : tensor_(variable.handle()) {}
 
-std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,
-                                           UnconnectedGradients unconnected) {
-  return recorder_->gradient({target}, sources, {}, unconnected);
-}
-std::vector<Tensor> GradientTape::gradient(const Tensor& target,
-                                           const std::vector<Variable>& sources,
-                                           UnconnectedGradients unconnected) {
-  std::vector<Tensor> handles;
-  for (const Variable& v : sources) handles.push_back(v.handle());
-  return recorder_->gradient({target}, handles, {}, unconnected);
-}
-std::vector<Tensor> GradientTape::gradient(const Tensor& target,
-                                           std::initializer_list<GradientSource> sources,
-                                           UnconnectedGradients unconnected) {
+std::vector<Tensor> GradientTape::gradients_by(std::span<const Tensor> targets,
+                                               std::span<const GradientSource> sources,
+                                               const GradientOptions& options) {
   std::vector<Tensor> tensors;
   for (const GradientSource& s : sources) tensors.push_back(s.tensor());
-  return recorder_->gradient({target}, tensors, {}, unconnected);
+  std::vector<Tensor> output_gradients;
+  if (options.output_gradients.defined()) output_gradients.push_back(options.output_gradients);
+  return recorder_->gradient({targets.begin(), targets.end()}, tensors, output_gradients,
+                             options.unconnected_gradients);
 }
 std::vector<Tensor> GradientTape::gradient(const std::vector<Tensor>& targets,
                                            const std::vector<Tensor>& sources,
@@ -363,14 +358,17 @@ std::vector<Tensor> GradientTape::gradient(const std::vector<Tensor>& targets,
   return recorder_->gradient(targets, sources, output_gradients, unconnected);
 }
 
-Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
+// The gradients of each element of the target by the source or, of `batch` examples, of each
+// element of an example, of all examples together.
+std::vector<Tensor> GradientTape::rows_of_jacobian(const Tensor& target, const Tensor& source,
+                                                   std::int64_t batch) {
   if (!recorder_->persistent()) {
     throw FailedPreconditionError(
         "A Jacobian takes one gradient for each element of the target: make the tape with "
         "{.persistent = true}.");
   }
   const Shape target_shape = target.shape();
-  const std::int64_t rows = target_shape.num_elements();
+  const std::int64_t rows = batch == 0 ? 0 : target_shape.num_elements() / batch;
   // The gradients' own ops are for outer tapes: here they would pile up row by row.
   struct Pause {
     explicit Pause(Recorder& r) : recorder(r), was_listening(r.listening()) { r.listen(false); }
@@ -379,23 +377,52 @@ Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
     const bool was_listening;
   };
   const Pause pause(*recorder_);
+  const Tensor one = ones({}, target.dtype());
+  const std::size_t size = dtype_size(target.dtype());
   std::vector<Tensor> gradients;
-  for (std::int64_t i = 0; i < rows; ++i) {
+  for (std::int64_t row = 0; row < rows; ++row) {
     Array weights = Array::zeros(target.dtype(), target_shape);
-    const Tensor one = ones({}, target.dtype());
-    std::copy_n(static_cast<const std::byte*>(one.array().raw_data()), dtype_size(target.dtype()),
-                static_cast<std::byte*>(weights.raw_data()) +
-                    static_cast<std::size_t>(i) * dtype_size(target.dtype()));
+    for (std::int64_t example = 0; example < batch; ++example) {
+      std::copy_n(static_cast<const std::byte*>(one.array().raw_data()), size,
+                  static_cast<std::byte*>(weights.raw_data()) +
+                      static_cast<std::size_t>(example * rows + row) * size);
+    }
     gradients.push_back(
         recorder_->gradient({target}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero)
             .front());
   }
-  std::vector<std::int64_t> dims = target_shape.to_vector();
-  const Shape source_shape = source.shape();
+  return gradients;
+}
+
+Tensor GradientTape::jacobian(const Tensor& target, const GradientSource& source) {
+  const std::vector<Tensor> rows = rows_of_jacobian(target, source.tensor(), 1);
+  const Tensor like = !rows.empty() ? rows.front()
+                      : source.tensor().dtype() == DType::kResource
+                          ? zeros_of_variable(source.tensor())
+                          : source.tensor();
+  std::vector<std::int64_t> dims = target.shape().to_vector();
+  const Shape& source_shape = like.shape();
   dims.insert(dims.end(), source_shape.dims().begin(), source_shape.dims().end());
-  if (rows == 0)
+  if (rows.empty())
+    return Tensor(Array::zeros(like.dtype(), Shape(std::span<const std::int64_t>(dims))));
+  return reshape(stack(rows, 0), dims);
+}
+
+Tensor GradientTape::batch_jacobian(const Tensor& target, const Tensor& source) {
+  const Shape target_shape = target.shape(), source_shape = source.shape();
+  if (target_shape.rank() < 1 || source_shape.rank() < 1 || target_shape[0] != source_shape[0]) {
+    throw InvalidArgumentError(
+        cat("batch_jacobian: the target and the source must have a first axis of the same size, "
+            "the batch, but their shapes are ",
+            target_shape, " and ", source_shape, "."));
+  }
+  const std::int64_t batch = target_shape[0];
+  const std::vector<Tensor> rows = rows_of_jacobian(target, source, batch);
+  std::vector<std::int64_t> dims = target_shape.to_vector();
+  dims.insert(dims.end(), source_shape.dims().begin() + 1, source_shape.dims().end());
+  if (rows.empty())
     return Tensor(Array::zeros(source.dtype(), Shape(std::span<const std::int64_t>(dims))));
-  return reshape(stack(gradients, 0), dims);
+  return reshape(stack(rows, 1), dims);
 }
 
 }  // namespace tandem

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
-#include <initializer_list>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "tandem/autodiff/custom_gradient.h"
 #include "tandem/core/export.h"
 #include "tandem/runtime/tensor.h"
 
@@ -27,6 +30,24 @@ class TANDEM_EXPORT GradientSource {
 
  private:
   Tensor tensor_;
+};
+
+struct GradientOptions {
+  /// What the target's elements count, of its shape; undefined: 1 each.
+  Tensor output_gradients = {};
+  UnconnectedGradients unconnected_gradients = UnconnectedGradients::kNone;
+};
+
+/// Gradients by N sources: a vector that also comes apart, `auto [dw, db] = tape.gradient(loss, {w,
+/// b})`.
+template <std::size_t N>
+class Gradients : public std::vector<Tensor> {
+ public:
+  explicit Gradients(std::vector<Tensor> gradients) : std::vector<Tensor>(std::move(gradients)) {}
+  template <std::size_t I>
+  const Tensor& get() const {
+    return (*this)[I];
+  }
 };
 
 /// Records op calls of the thread from its construction on, to compute gradients by reverse
@@ -60,19 +81,42 @@ class TANDEM_EXPORT GradientTape {
   /// d target / d source, of the source's shape; targets that are no scalars count as the sum of
   /// their elements (or weighted by `output_gradients`). Undefined tensors where unconnected,
   /// unless zeros are asked for.
-  /// A template, so that `{w}` is a list of one.
   template <std::convertible_to<GradientSource> Source>
-  Tensor gradient(const Tensor& target, const Source& source,
-                  UnconnectedGradients unconnected = UnconnectedGradients::kNone) {
-    return gradient(target, std::initializer_list<GradientSource>{source}, unconnected).front();
+  Tensor gradient(const Tensor& target, const Source& source, const GradientOptions& options = {}) {
+    const GradientSource one = source;
+    return gradients_by({&target, 1}, {&one, 1}, options).front();
   }
-  std::vector<Tensor> gradient(const Tensor& target, const std::vector<Tensor>& sources,
-                               UnconnectedGradients unconnected = UnconnectedGradients::kNone);
-  std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources,
-                               UnconnectedGradients unconnected = UnconnectedGradients::kNone);
+  template <std::convertible_to<GradientSource> Source>
+  Tensor gradient(const Tensor& target, const Source& source, UnconnectedGradients unconnected) {
+    return gradient(target, source, GradientOptions{.unconnected_gradients = unconnected});
+  }
   /// `tape.gradient(loss, {w, b})`: tensors and variables, also mixed.
-  std::vector<Tensor> gradient(const Tensor& target, std::initializer_list<GradientSource> sources,
-                               UnconnectedGradients unconnected = UnconnectedGradients::kNone);
+  template <std::size_t N>
+  Gradients<N> gradient(const Tensor& target, const GradientSource (&sources)[N],
+                        const GradientOptions& options = {}) {
+    return Gradients<N>(gradients_by({&target, 1}, sources, options));
+  }
+  template <std::size_t N>
+  Gradients<N> gradient(const Tensor& target, const GradientSource (&sources)[N],
+                        UnconnectedGradients unconnected) {
+    return gradient(target, sources, GradientOptions{.unconnected_gradients = unconnected});
+  }
+  /// By each of a vector of tensors or of variables. A template, so that braces are no vector.
+  template <class Sources>
+  requires(std::derived_from<Sources, std::vector<Tensor>> ||
+           std::derived_from<Sources, std::vector<Variable>>)
+      std::vector<Tensor> gradient(const Tensor& target, const Sources& sources,
+                                   const GradientOptions& options = {}) {
+    return gradients_by({&target, 1}, std::vector<GradientSource>(sources.begin(), sources.end()),
+                        options);
+  }
+  template <class Sources>
+  requires(std::derived_from<Sources, std::vector<Tensor>> ||
+           std::derived_from<Sources, std::vector<Variable>>)
+      std::vector<Tensor> gradient(const Tensor& target, const Sources& sources,
+                                   UnconnectedGradients unconnected) {
+    return gradient(target, sources, GradientOptions{.unconnected_gradients = unconnected});
+  }
   std::vector<Tensor> gradient(const std::vector<Tensor>& targets,
                                const std::vector<Tensor>& sources,
                                const std::vector<Tensor>& output_gradients,
@@ -80,7 +124,11 @@ class TANDEM_EXPORT GradientTape {
 
   /// All partial derivatives: shape target.shape + source.shape. Needs a persistent tape and a
   /// known target shape.
-  Tensor jacobian(const Tensor& target, const Tensor& source);
+  Tensor jacobian(const Tensor& target, const GradientSource& source);
+  /// The Jacobian of each example by itself, where row i of the target depends on row i of the
+  /// source alone: shape [batch] + target.shape[1:] + source.shape[1:]. As `jacobian`, and both
+  /// need a first axis of one size.
+  Tensor batch_jacobian(const Tensor& target, const Tensor& source);
 
   /// Stops and goes on listening.
   void stop_recording();
@@ -90,17 +138,19 @@ class TANDEM_EXPORT GradientTape {
 
  private:
   class Recorder;
+  std::vector<Tensor> gradients_by(std::span<const Tensor> targets,
+                                   std::span<const GradientSource> sources,
+                                   const GradientOptions& options);
+  std::vector<Tensor> rows_of_jacobian(const Tensor& target, const Tensor& source,
+                                       std::int64_t batch);
   std::shared_ptr<Recorder> recorder_;  ///< shared with the thread that records
 };
 
-/// Computes `outputs = forward(inputs)` with a gradient of the user's own: `backward` takes the
-/// outputs' gradients (zeros where nothing depends on an output) and returns one for each input
-/// (undefined for none).
-TANDEM_EXPORT std::vector<Tensor> custom_gradient(
-    const std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>& forward,
-    const std::function<std::vector<Tensor>(std::span<const Tensor> inputs,
-                                            std::span<const Tensor> outputs,
-                                            std::span<const Tensor> output_grads)>& backward,
-    const std::vector<Tensor>& inputs);
-
 }  // namespace tandem
+
+template <std::size_t N>
+struct std::tuple_size<tandem::Gradients<N>> : std::integral_constant<std::size_t, N> {};
+template <std::size_t I, std::size_t N>
+struct std::tuple_element<I, tandem::Gradients<N>> {
+  using type = tandem::Tensor;
+};

@@ -43,7 +43,14 @@ RenamedFile::RenamedFile(FileSystem& files, std::string path)
     replaces_ = exists_in(files_, target_);
     const bool in_place = replaces_ && !files_.stat(target_).is_regular;
     if (!in_place) unfinished_ = unfinished_name(target_);
-    file_ = files_.create(in_place ? target_ : unfinished_);
+    try {
+      file_ = files_.create(in_place ? target_ : unfinished_);
+    } catch (const NotFoundError& error) {
+      const std::string folder = parent_path(target_);
+      if (folder.empty() || exists_in(files_, folder)) throw;
+      throw NotFoundError(cat(error.what(), ": there is no folder '", folder,
+                              "'. Make it first: td::io::gfile::makedirs"));
+    }
   });
 }
 

@@ -51,11 +51,11 @@ struct EarlyStoppingOptions {
   String monitor = "val_loss";
   double min_delta = 0;
   int patience = 0;  ///< epochs without improvement before it stops
+  bool verbose = false;
   String mode = "auto";
   std::optional<double> baseline = std::nullopt;  ///< a value that must be improved on
   bool restore_best_weights = false;
   int start_from_epoch = 0;
-  bool verbose = false;
 };
 /// Stops when a value no longer gets better.
 class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
@@ -90,15 +90,15 @@ class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
 
 struct ModelCheckpointOptions {
   String monitor = "val_loss";
-  String mode = "auto";
+  bool verbose = false;
   bool save_best_only = false;
   /// Without what the optimizer remembers.
   bool save_weights_only = false;
+  String mode = "auto";
   /// With a number: after every so many batches instead of at the end of each epoch.
   std::optional<std::int64_t> save_freq = std::nullopt;
   /// A value that must be improved on.
   std::optional<double> initial_value_threshold = std::nullopt;
-  bool verbose = false;
 };
 /// Saves the model, or calls a function of yours, when it is worth keeping: at the end of each
 /// epoch or of those in which the value got better.
@@ -111,11 +111,12 @@ class TANDEM_EXPORT ModelCheckpoint : public MonitorCallback {
   using Save = std::function<void(const Model& model, int epoch, const Logs& logs)>;
   explicit ModelCheckpoint(Save save, const ModelCheckpointOptions& options = {});
   /// Saves under a path in which names of logs, `epoch` (the first is 1) and `batch` stand in
-  /// braces, with a format as in Python: "{epoch:03d}", "{val_accuracy:.4f}". Without a name it is
-  /// written over, which keeps the old one until the new one is whole. What is written is the whole
-  /// model where the path ends in `.keras` (Model::save), else weights and optimizer, as a file of
-  /// Keras (`.weights.h5`), of safetensors or a checkpoint (Model::save_weights). Throws
-  /// InvalidArgumentError for a format that cannot be read or a name that is in no log.
+  /// braces, with a format as in Python: "{epoch:03d}", "{val_accuracy:.4f}". Folders that are not
+  /// there are made. Without a name it is written over, which keeps the old one until the new one
+  /// is whole. What is written is the whole model where the path ends in `.keras` (Model::save),
+  /// else weights and optimizer, as a file of Keras (`.weights.h5`), of safetensors or a checkpoint
+  /// (Model::save_weights). Throws InvalidArgumentError for a format that cannot be read or a name
+  /// that is in no log.
   explicit ModelCheckpoint(String filepath, const ModelCheckpointOptions& options = {});
   void on_train_begin() override;
   void on_epoch_begin(int epoch) override { epoch_ = epoch; }
@@ -190,11 +191,11 @@ struct ReduceLROnPlateauOptions {
   String monitor = "val_loss";
   double factor = 0.1;
   int patience = 10;
+  bool verbose = false;
   String mode = "auto";
   double min_delta = 1e-4;
   int cooldown = 0;  ///< epochs to wait after a reduction
   double min_lr = 0;
-  bool verbose = false;
 };
 /// Multiplies the learning rate by `factor` when a value no longer gets better.
 class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {

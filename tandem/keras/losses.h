@@ -128,9 +128,9 @@ class TANDEM_EXPORT CategoricalFocalCrossentropy : public Loss {
 };
 
 struct DiceOptions {
-  std::vector<std::int64_t> axis = {};
   Reduction reduction = Reduction::kSumOverBatchSize;
   String name = {};
+  std::vector<std::int64_t> axis = {};
 };
 class TANDEM_EXPORT Dice : public Loss {
  public:
@@ -140,9 +140,9 @@ class TANDEM_EXPORT Dice : public Loss {
 struct TverskyOptions {
   double alpha = 0.5;
   double beta = 0.5;
-  std::vector<std::int64_t> axis = {};
   Reduction reduction = Reduction::kSumOverBatchSize;
   String name = {};
+  std::vector<std::int64_t> axis = {};
 };
 class TANDEM_EXPORT Tversky : public Loss {
  public:

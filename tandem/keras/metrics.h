@@ -95,8 +95,8 @@ class TANDEM_EXPORT SparseCategoricalCrossentropy : public Metric {
 };
 
 struct BinaryAccuracyOptions {
-  double threshold = 0.5;
   String name = {};
+  double threshold = 0.5;
 };
 /// How often probabilities fall on the side of the threshold that the labels 0 and 1 say.
 class TANDEM_EXPORT BinaryAccuracy : public Metric {
@@ -166,8 +166,8 @@ struct AUCOptions {
   std::int64_t num_thresholds = 200;
   String curve = "ROC";                       ///< or "PR"
   String summation_method = "interpolation";  ///< or "minoring", "majoring"
-  bool from_logits = false;
   String name = {};
+  bool from_logits = false;
 };
 /// The area under the curve of true against false positives, or of precision against recall. Its
 /// result is computed on the host, so it cannot be traced.

@@ -18,9 +18,9 @@ namespace tandem::keras::metrics {
 struct IoUOptions {
   std::int64_t num_classes = 2;
   std::vector<std::int64_t> target_class_ids = {};  ///< whose mean it is; empty: all
-  std::optional<std::int64_t> ignore_class = std::nullopt;
   double threshold = 0.5;  ///< BinaryIoU: from here on a prediction is class 1
   String name = {};
+  std::optional<std::int64_t> ignore_class = std::nullopt;
 };
 /// Intersection over union of class numbers, the mean over classes.
 class TANDEM_EXPORT IoU : public Metric {

@@ -136,15 +136,6 @@ struct MuonOptions {
   double adam_beta_1 = 0.9;
   double adam_beta_2 = 0.999;
   double epsilon = 1e-7;
-  double momentum = 0.95;
-  int ns_steps = 5;  ///< of the Newton-Schulz iteration
-  bool nesterov = true;
-  double muon_a = 3.4445;
-  double muon_b = -4.7750;
-  double muon_c = 2.0315;
-  double adam_lr_ratio = 1;
-  double rms_rate = 0.2;
-  bool exclude_embeddings = true;
   std::optional<double> weight_decay = 0.004;
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
@@ -155,6 +146,15 @@ struct MuonOptions {
   std::optional<double> loss_scale_factor = std::nullopt;
   std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   String name = {};
+  bool exclude_embeddings = true;
+  double muon_a = 3.4445;
+  double muon_b = -4.7750;
+  double muon_c = 2.0315;
+  double adam_lr_ratio = 1;
+  double momentum = 0.95;
+  int ns_steps = 5;  ///< of the Newton-Schulz iteration
+  bool nesterov = true;
+  double rms_rate = 0.2;
 };
 /// Matrices move along the nearest orthogonal matrix to their momentum; all else, and embeddings,
 /// by AdamW (Jordan et al. 2024).

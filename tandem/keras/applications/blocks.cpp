@@ -12,6 +12,12 @@ using applications::ApplicationOptions;
 
 KerasTensor application_input(const char* who, const ApplicationOptions& o,
                               std::int64_t default_size, std::int64_t min_size) {
+  if (o.weights == "imagenet") {
+    throw UnimplementedError(
+        cat(who, ": the weights of ImageNet do not come with Tandem. Keras in Python writes them, ",
+            "keras.applications.", who, "(", o.include_top ? "" : "include_top=False",
+            ").save_weights(\"", who, ".weights.h5\"); give the file's path as `.weights`."));
+  }
   if (!o.pooling.empty() && o.pooling != "avg" && o.pooling != "max") {
     throw InvalidArgumentError(
         cat(who, ": pooling must be 'avg', 'max' or left out, got '", o.pooling, "'."));

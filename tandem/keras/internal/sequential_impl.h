@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/keras/keras_tensor.h"
@@ -36,6 +37,8 @@ class SequentialImpl final : public ModelImpl {
  private:
   void add_input(std::shared_ptr<InputLayerImpl> input);
   void build_last();
+  std::pair<std::shared_ptr<InputLayerImpl>, std::vector<KerasTensor>> make_input(
+      const PartialShape& batch) const;
 
   std::shared_ptr<InputLayerImpl> input_;  // given, or made for the first inputs
   bool input_is_given_ = false;

@@ -18,6 +18,8 @@ struct MultiHeadAttentionOptions {
   double dropout = 0.0;                                  ///< of the attention probabilities
   bool use_bias = true;
   std::optional<std::int64_t> output_dim = std::nullopt;  ///< the query's last size by default
+  /// How far a position looks to both sides: less than this number of positions.
+  std::optional<std::int64_t> sliding_window = std::nullopt;
   Initializer kernel_initializer = "glorot_uniform";
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer = {};
@@ -25,8 +27,6 @@ struct MultiHeadAttentionOptions {
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
   bool use_gate = false;  ///< each head's result is multiplied by sigmoid(query · a kernel)
-  /// How far a position looks to both sides: less than this number of positions.
-  std::optional<std::int64_t> sliding_window = std::nullopt;
   std::optional<std::int64_t> seed = std::nullopt;
   String name = {};
   bool trainable = true;

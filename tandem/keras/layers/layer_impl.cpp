@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -166,6 +167,20 @@ class EagerScope {
 
 }  // namespace
 
+namespace {
+
+bool says(const std::exception_ptr& error, const std::string& what) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return std::string_view(e.what()).find(what) != std::string_view::npos;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
 void LayerImpl::ensure_built(const std::vector<PartialShape>& inputs) {
   if (built_) return;
   check_inputs(inputs);
@@ -183,7 +198,11 @@ void LayerImpl::ensure_built(const std::vector<PartialShape>& inputs) {
     sizes_.resize(sizes);
     rank_ = rank;
     min_rank_ = min_rank;
-    throw;
+    const std::exception_ptr error = std::current_exception();
+    if (inputs.empty() || says(error, name())) throw;
+    std::rethrow_exception(
+        with_line(error, cat("in build of layer '", name(), "' (", class_name_,
+                             ") for input of shape ", internal::shape_text(inputs.front()))));
   }
   built_ = true;
   for (const auto& action : std::exchange(when_built_, {})) action();

@@ -86,9 +86,9 @@ struct GRUCellOptions {
   Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
-  std::optional<std::int64_t> seed = std::nullopt;
   /// Whether the reset gate works on the state's product (as cuDNN does) or on the state.
   bool reset_after = true;
+  std::optional<std::int64_t> seed = std::nullopt;
   String name = {};
   bool trainable = true;
   DTypePolicy dtype = {};

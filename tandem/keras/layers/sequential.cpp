@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <exception>
+#include <tuple>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/input_layer_impl.h"
@@ -114,15 +117,14 @@ void SequentialImpl::build_many(const std::vector<PartialShape>& inputs) {
   }
   // What fails leaves no input behind, to which later calls would be held.
   std::shared_ptr<InputLayerImpl> input = input_;
-  if (!input) {
-    const std::vector<std::int64_t>& dims = inputs[0].dims();
-    input = std::make_shared<InputLayerImpl>(
-        PartialShape(std::vector<std::int64_t>(dims.begin() + 1, dims.end())),
-        InputOptions{.dtype = layers_.front().variable_dtype()});
-  }
-  std::vector<KerasTensor> outputs{input->output()};
+  std::vector<KerasTensor> outputs;
   try {
-    for (const Layer& layer : layers_) outputs.push_back(layer(outputs.back()));
+    if (input) {
+      outputs = {input->output(), layers_.front()(input->output())};
+    } else {
+      std::tie(input, outputs) = make_input(inputs[0]);
+    }
+    for (std::size_t i = 1; i < layers_.size(); ++i) outputs.push_back(layers_[i](outputs.back()));
   } catch (const InvalidArgumentError&) {
     if (input_) throw;
     std::rethrow_exception(
@@ -133,6 +135,30 @@ void SequentialImpl::build_many(const std::vector<PartialShape>& inputs) {
   }
   input_ = std::move(input);
   outputs_ = std::move(outputs);
+}
+
+// An input for numbers or, where the first layer refuses them, for texts, and what the first layer
+// makes of it.
+std::pair<std::shared_ptr<InputLayerImpl>, std::vector<KerasTensor>> SequentialImpl::make_input(
+    const PartialShape& batch) const {
+  const Layer& first = layers_.front();
+  const PartialShape example(
+      std::vector<std::int64_t>(batch.dims().begin() + 1, batch.dims().end()));
+  const auto try_with = [&](DType dtype) {
+    auto input = std::make_shared<InputLayerImpl>(example, InputOptions{.dtype = dtype});
+    const KerasTensor value = input->output();
+    return std::pair(std::move(input), std::vector<KerasTensor>{value, first(value)});
+  };
+  try {
+    return try_with(first.variable_dtype());
+  } catch (const Error&) {
+    const std::exception_ptr refused = std::current_exception();
+    try {
+      return try_with(DType::kString);
+    } catch (const Error&) {
+      std::rethrow_exception(refused);
+    }
+  }
 }
 
 std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,

@@ -25,6 +25,12 @@ std::optional<std::string> unless_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
+std::string quoted(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += cat(all.empty() ? "'" : ", '", name, "'");
+  return all;
+}
+
 constexpr auto kArguments = [](auto& a, auto& o) {
   a("max_tokens", o.max_tokens);
   a("output_mode", o.output_mode);
@@ -47,7 +53,13 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
           std::tuple("output_mode", o.output_mode,
                      std::vector<std::string>{"int", "multi_hot", "count", "tf_idf"})}) {
       if (std::find(known.begin(), known.end(), given) == known.end())
-        throw InvalidArgumentError(cat("TextVectorization: there is no ", what, " '", given, "'."));
+        throw InvalidArgumentError(cat("TextVectorization: there is no ", what, " '", given,
+                                       "'. Choose one of ", quoted(known), "."));
+    }
+    if (o.max_tokens && *o.max_tokens <= 1) {
+      throw InvalidArgumentError(
+          cat("TextVectorization: if set, `max_tokens` must be greater than 1, got ", *o.max_tokens,
+              ". One token stands for all that are not known."));
     }
     internal::check_idf_arguments("TextVectorization", o.output_mode, o.pad_to_max_tokens,
                                   o.max_tokens, o.idf_weights);

@@ -2,6 +2,8 @@
 #include <string_view>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/fs/paths.h"
 #include "tandem/keras/callbacks.h"
 #include "tandem/keras/internal/path_format.h"
 #include "tandem/keras/internal/state_values.h"
@@ -54,6 +56,8 @@ void ModelCheckpoint::save_to_path(std::int64_t batch, const Logs& logs) {
   if (options_.verbose) {
     std::cout << "Epoch " << epoch_ + 1 << ": saving model to " << path << std::endl;
   }
+  if (const std::string folder = fs::parent_path(path); !folder.empty() && !fs::exists(folder))
+    fs::file_system_of(folder).make_directories(folder);
   if (path.ends_with(kModelEnding)) {
     model().save(path);
   } else {

@@ -196,7 +196,8 @@ void check_save_path(const std::string& path) {
 
 void check_load_path(const std::string& path) {
   if (fs::exists(path + ".index")) return;
-  if (!without_keras_ending(path).empty() && fs::exists(path)) {
+  if (!without_keras_ending(path).empty()) {
+    if (!fs::exists(path)) throw NotFoundError(cat("load_weights: there is no file '", path, "'."));
     throw InvalidArgumentError(cat("load_weights: '", path,
                                    "' is a file of an older Keras, which is not read. In Keras 3 ",
                                    "model.save_weights(\"PATH.weights.h5\") writes what is."));

@@ -102,6 +102,14 @@ Tensor clip_floats(Tensor x, DType to) {
 Tensor cast(Tensor x, DTypeLike to) {
   const DType dtype = to;
   if (x.dtype() == dtype) return x;
+  if (x.dtype() == DType::kString || dtype == DType::kString) {
+    throw UnimplementedError(
+        cat("Cast ", x.dtype(), " to ", dtype, " is not supported. ",
+            dtype == DType::kString
+                ? "td::strings::as_string writes numbers as texts."
+                : "td::strings::to_number reads numbers from texts; words and names become numbers "
+                  "by td::keras::StringLookup or td::keras::TextVectorization."));
+  }
   return call1(kCast, {std::move(x)}, {{"DstT", dtype}});
 }
 

@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/broadcast_gradient.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/op_seeds.h"
 #include "tandem/ops/internal/sizes.h"
@@ -181,6 +182,7 @@ Tensor stateless_poisson(const IntList& shape, const IntList& seed, Tensor rate,
 
 Tensor stateless_binomial(const IntList& shape, const IntList& seed, Tensor counts, Tensor probs,
                           DType dtype) {
+  if (!is_floating(counts.dtype())) counts = cast(std::move(counts), probs.dtype());
   return call1(kStatelessBinomial,
                {shape.tensor(), seed.tensor(), std::move(counts), std::move(probs)},
                {{"dtype", dtype}});

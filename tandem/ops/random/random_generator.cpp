@@ -136,9 +136,12 @@ Tensor Generator::uniform(const IntList& shape, double minval, std::optional<dou
 }
 Tensor Generator::binomial(const IntList& shape, const Tensor& counts, const Tensor& probs,
                            DType dtype) const {
-  return raw_op("StatefulRandomBinomial",
-                {state_.handle(), alg(), shape.tensor(int32), counts, cast(probs, counts.dtype())},
-                {{"dtype", dtype}})[0];
+  // A count that is an integer must not make one of a probability.
+  const DType type = is_floating(counts.dtype()) ? counts.dtype() : probs.dtype();
+  return raw_op(
+      "StatefulRandomBinomial",
+      {state_.handle(), alg(), shape.tensor(int32), cast(counts, type), cast(probs, type)},
+      {{"dtype", dtype}})[0];
 }
 
 namespace {

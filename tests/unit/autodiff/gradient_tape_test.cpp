@@ -15,6 +15,7 @@
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/slice_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/dispatch.h"
@@ -100,6 +101,59 @@ TEST(GradientTape, Jacobian) {
   const Tensor j = tape.jacobian(y, x);
   EXPECT_EQ(j.shape(), (Shape{3, 3}));
   EXPECT_EQ(j.to_vector<float>(), (std::vector<float>{2, 0, 0, 0, 4, 0, 0, 0, 6}));
+}
+
+TEST(GradientTape, JacobianOfAVariable) {
+  const Variable w(Tensor{{1.0, 2.0}, {3.0, 4.0}});
+  GradientTape tape({.persistent = true});
+  const Tensor y = matmul(Tensor{{5.0, 7.0}}, w);
+  const Tensor j = tape.jacobian(y, w);
+  EXPECT_EQ(j.shape(), (Shape{1, 2, 2, 2}));
+  EXPECT_EQ(j.to_vector<float>(), (std::vector<float>{5, 0, 7, 0, 0, 5, 0, 7}));
+  EXPECT_EQ(tape.jacobian(y[{Slice(), Slice(2, 2)}], w).shape(), (Shape{1, 0, 2, 2}));
+}
+
+TEST(GradientTape, BatchJacobianTakesEachExampleByItself) {
+  const Tensor x{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}};
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x;
+  const Tensor j = tape.batch_jacobian(y, x);
+  EXPECT_EQ(j.shape(), (Shape{3, 2, 2}));
+  EXPECT_EQ(j.to_vector<float>(), (std::vector<float>{2, 0, 0, 4, 6, 0, 0, 8, 10, 0, 0, 12}));
+  EXPECT_THROW(tape.batch_jacobian(reduce_sum(y), x), InvalidArgumentError);
+}
+
+TEST(GradientTape, GradientsByAListComeApart) {
+  const Variable w(Tensor(2.0)), b(Tensor(1.0));
+  const Tensor x(3.0);
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = w * x * x + b;
+  const auto [dw, db, dx] = tape.gradient(y, {w, b, x});
+  EXPECT_FLOAT_EQ(dw.item<float>(), 9.0f);
+  EXPECT_FLOAT_EQ(db.item<float>(), 1.0f);
+  EXPECT_FLOAT_EQ(dx.item<float>(), 12.0f);
+  const std::vector<Tensor> as_vector = tape.gradient(y, {w, b});
+  EXPECT_EQ(as_vector.size(), 2u);
+  const Variable other(Tensor(1.0));
+  const auto [none] = tape.gradient(y, {other}, UnconnectedGradients::kZero);
+  EXPECT_FLOAT_EQ(none.item<float>(), 0.0f);
+}
+
+TEST(GradientTape, OptionsWeightTheTarget) {
+  const Tensor x{1.0, 2.0};
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x;
+  EXPECT_EQ(tape.gradient(y, x, {.output_gradients = Tensor{10.0, 100.0}}).to_vector<float>(),
+            (std::vector<float>{20, 400}));
+  const Variable other(Tensor(1.0));
+  EXPECT_FLOAT_EQ(
+      tape.gradient(y, other, {.unconnected_gradients = UnconnectedGradients::kZero}).item<float>(),
+      0.0f);
+  EXPECT_THROW(tape.gradient(y, x, {.output_gradients = Tensor{1.0, 2.0, 3.0}}),
+               InvalidArgumentError);
 }
 
 TEST(GradientTape, IntegersHaveNoGradient) {

@@ -123,7 +123,8 @@ TEST_F(Files, WhatIsNoRegularFileIsWrittenInPlace) {
 
 TEST_F(Files, ErrorsOfWritingNameTheFileAskedFor) {
   EXPECT_EQ(message<NotFoundError>([&] { write_file(path("no/x"), "new"); }),
-            path("no/x") + "; No such file or directory");
+            path("no/x") + "; No such file or directory: there is no folder '" + path("no") +
+                "'. Make it first: td::io::gfile::makedirs");
   EXPECT_EQ(message<FailedPreconditionError>([&] { write_file(folder_, "new"); }),
             folder_ + "; Is a directory");
 }

@@ -46,6 +46,13 @@ Sequential model() {
   return m;
 }
 
+// Takes a size that is not known as one.
+class Forgetful final : public LayerImpl {
+ public:
+  Forgetful() : LayerImpl("Forgetful") {}
+  void build(const PartialShape& input) override { add_weight("w", {input[0], 2}); }
+};
+
 // Devices that compute asynchronously report where the values are waited for.
 TEST(BadInput, OfTensors) {
   expect_errors<InvalidArgumentError>({
@@ -90,6 +97,14 @@ TEST(BadInput, OfTensors) {
        [] {
          sparse::to_dense({{{0, 9}}, {1.0}, {3, 4}}).synchronize();
        }},
+      {"td::linalg::matvec multiplies a vector",
+       [] {
+         matmul(ones({2, 3}), ones({3})).synchronize();
+       }},
+  });
+  expect_errors<UnimplementedError>({
+      {"td::strings::to_number", [] { cast(Tensor("12"), int32); }},
+      {"td::strings::as_string", [] { cast(Tensor(12), DType::kString); }},
   });
 }
 
@@ -129,6 +144,20 @@ TEST(BadInput, OfLayers) {
        }},
       {"Seed must be between 0 and 2**32 - 1", [] { utils::set_random_seed(-1); }},
       {"learning rate must be finite", [] { optimizers::Adam(std::nan("")); }},
+      {"`max_tokens` must be greater than 1", [] { TextVectorization({.max_tokens = 1}); }},
+      {"Choose one of 'int', 'multi_hot'", [] { TextVectorization({.output_mode = "ints"}); }},
+      {"in build of layer 'forgetful' (Forgetful) for input of shape (None, 8)",
+       [] {
+         Sequential m{Input({8}), make_layer<Forgetful>()};
+       }},
+  });
+  expect_errors<UnimplementedError>({
+      {"keras.applications.MobileNetV2(include_top=False).save_weights(",
+       [] { applications::MobileNetV2({.include_top = false, .weights = "imagenet"}); }},
+      {"StringLookup",
+       [] {
+         Sequential{Dense(2)}.predict(Tensor{{"a", "b"}}, {.verbose = 0});
+       }},
   });
 }
 
@@ -164,6 +193,10 @@ TEST(BadInput, OfTraining) {
       {"has no weights yet", [] { Sequential{Dense(2)}.save_weights("w.weights.h5"); }},
       {"has no layers", [] { Sequential{}.predict(x(), {.verbose = 0}); }},
       {"refers to no layer", [] { Model().predict(x()); }},
+  });
+  expect_errors<NotFoundError>({
+      {"load_weights: there is no file 'none.h5'", [] { model().load_weights("none.h5"); }},
+      {"there is no folder 'none'", [] { model().save("none/m.keras"); }},
   });
 }
 

@@ -71,6 +71,16 @@ TEST(ModelCheckpointFiles, KeepTheBestAlone) {
   EXPECT_THROW(again.load_weights(folder.file("best"), {.optimizer = true}), NotFoundError);
 }
 
+TEST(ModelCheckpointFiles, LieInFoldersThatAreMade) {
+  const Folder folder;
+  line().fit(xs(), xs(),
+             {.verbose = kSilent,
+              .callbacks = {ModelCheckpoint(folder.file("a/{epoch}/m.keras")),
+                            ModelCheckpoint(folder.file("b/c/weights"))}});
+  EXPECT_TRUE(std::filesystem::exists(folder.file("a/1/m.keras")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("b/c/weights.index")));
+}
+
 TEST(ModelCheckpointFiles, AreOfTheFormatThatThePathSays) {
   const Folder folder;
   const Sequential model = line();

@@ -28,6 +28,22 @@ TEST(Adapt, TakesVectors) {
   EXPECT_THAT(texts.get_vocabulary(), ElementsAre("", "[UNK]", "the", "cat", "dog"));
 }
 
+// As TensorFlow's tutorials export a classifier of texts.
+TEST(TextVectorization, MayBeginASequentialThatDataBuild) {
+  const TextVectorization tokens({.max_tokens = 10, .output_sequence_length = 4});
+  const Tensor texts{"good film", "bad film"};
+  tokens.adapt(texts);
+  const Sequential classifier{Embedding(10, 4), GlobalAveragePooling1D(), Dense(1)};
+  const Sequential whole{tokens, classifier, Activation("sigmoid")};
+  whole.compile({.optimizer = "adam", .loss = "binary_crossentropy", .metrics = {"accuracy"}});
+  const data::Dataset batches = data::from_tensor_slices({texts, Tensor{1, 0}}).batch(2);
+  EXPECT_EQ(whole.evaluate(batches, {.verbose = 0}).entries().size(), 2u);
+  EXPECT_EQ(whole.predict(texts, {.verbose = 0}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(whole.inputs()[0].dtype(), DType::kString);
+  const Sequential lookup{StringLookup({.vocabulary = {"a", "b"}})};
+  EXPECT_EQ(lookup(Tensor{"b", "z"}).to_vector<std::int64_t>(), (std::vector<std::int64_t>{2, 0}));
+}
+
 TEST(RandomElasticTransform, BendsWhileTrainingAlone) {
   const Tensor column = reshape(cast(range(Tensor(32)), float32), {1, 1, 32, 1});
   const Tensor ramp = ones({2, 24, 32, 1}) * column * 8.0;

@@ -13,6 +13,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/random_generator.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/runtime.h"
@@ -54,6 +55,16 @@ TEST(Random, BinomialNumbersFromAGeneratorAreTensorFlows) {
   EXPECT_THAT(drawn.to_vector<std::int64_t>(),
               ElementsAre(6, 92, 4, 91, 3, 88, 6, 94, 3, 93, 5, 89));
   EXPECT_THAT(state.read_value().to_vector<std::int64_t>(), ElementsAre(230405, 6, 7));
+}
+
+TEST(Random, BinomialCountsMayBeIntegers) {
+  const std::vector<std::int32_t> expected =
+      random::Generator::from_seed(1234).binomial({8}, 10.0, 0.5).to_vector<std::int32_t>();
+  EXPECT_EQ(random::Generator::from_seed(1234).binomial({8}, 10, 0.5).to_vector<std::int32_t>(),
+            expected);
+  EXPECT_NE(expected, std::vector<std::int32_t>(8, 0));
+  EXPECT_EQ(random::stateless_binomial({8}, {1, 2}, 10, 0.5).to_vector<std::int32_t>(),
+            random::stateless_binomial({8}, {1, 2}, 10.0, 0.5).to_vector<std::int32_t>());
 }
 
 TEST(Random, VariatesGiveNoEndlessLoops) {

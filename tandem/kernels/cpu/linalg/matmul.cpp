@@ -21,9 +21,12 @@ template <Multiply multiply>
 void matmul(KernelContext& c) {
   const Array &a = c.input(0), &b = c.input(1);
   if (a.rank() != 2 || b.rank() != 2) {
-    throw InvalidArgumentError(cat(
-        "In[0] and In[1] must be matrices, that is have rank 2, but their shapes are ", a.shape(),
-        " and ", b.shape(), ". For batches of matrices use BatchMatMulV2 (td::matmul chooses)."));
+    throw InvalidArgumentError(
+        cat("In[0] and In[1] must be matrices, that is have rank 2, but their shapes are ",
+            a.shape(), " and ", b.shape(),
+            ". td::linalg::matvec multiplies a vector, td::expand_dims makes a matrix of it; "
+            "td::matmul "
+            "multiplies batches of matrices too."));
   }
   MatrixProduct p;
   p.dtype = a.dtype();
