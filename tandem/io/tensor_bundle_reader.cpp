@@ -3,12 +3,15 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/streaming_copy.h"
 #include "tandem/core/machine.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/file_view.h"
 #include "tandem/io/internal/bundle_format.h"
 #include "tandem/io/internal/on_threads.h"
 #include "tandem/io/internal/tensor_proto.h"
@@ -20,6 +23,7 @@ namespace {
 struct Shard {
   std::unique_ptr<fs::ReadableFile> file;
   std::uint64_t size = 0;
+  std::unique_ptr<fs::FileView> view = {};  ///< none where it does not pay
 };
 
 class MemoryFile final : public fs::ReadableFile {
@@ -120,12 +124,41 @@ struct Piece {
   std::size_t got = 0;
 };
 
-constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 // What was read is summed while it is in the cache.
-constexpr std::size_t kStepBytes = std::size_t{512} << 10;
+constexpr std::size_t kStepBytes = std::size_t{256} << 10;
+// Where more is read at once, it leaves the caches before it is used.
+constexpr std::size_t kCachedBytes = std::size_t{32} << 20;
+// Mapping a file costs as much as reading so many bytes of it.
+constexpr std::size_t kMinViewedBytes = std::size_t{1} << 20;
 
-void read_piece(Piece& piece) {
-  std::vector<char> summed(piece.out ? 0 : std::min(kStepBytes, piece.size));
+// Looks at the bytes where the system has them, which saves one copy: of all where they are only
+// summed.
+void view_piece(const fs::FileView& view, Piece& piece, bool cached) {
+  const char* begin = nullptr;
+  while (piece.got < piece.size) {
+    const std::string_view step =
+        view.bytes(piece.offset + piece.got, std::min(kStepBytes, piece.size - piece.got));
+    if (step.empty()) break;
+    if (!begin) begin = step.data();
+    if (piece.out) {
+      char* const out = piece.out + piece.got;
+      if (cached) {
+        std::memcpy(out, step.data(), step.size());
+      } else {
+        internal::streaming_copy(out, step.data(), step.size());
+      }
+    }
+    piece.crc = fs::crc32c(step, piece.crc);
+    piece.got += step.size();
+  }
+  if (begin) view.release({begin, piece.got});
+  internal::finish_streaming_copies();
+}
+
+void read_piece(Piece& piece, bool cached) {
+  if (piece.shard->view) view_piece(*piece.shard->view, piece, cached);
+  std::vector<char> summed(piece.out ? 0 : std::min(kStepBytes, piece.size - piece.got));
   while (piece.got < piece.size) {
     const std::span<char> step(piece.out ? piece.out + piece.got : summed.data(),
                                std::min(kStepBytes, piece.size - piece.got));
@@ -187,6 +220,7 @@ struct TensorBundleReader::State {
     }
     const std::optional<std::uint64_t> known = shard.file->known_size();
     shard.size = known ? *known : files.stat(path).size;
+    if (shard.size >= kMinViewedBytes) shard.view = std::make_unique<fs::FileView>(path);
     return shards.emplace(id, std::move(shard)).first->second;
   }
 
@@ -217,7 +251,10 @@ struct TensorBundleReader::State {
       prepare(requests[i], keep, arrays[i], pieces);
       ends[i] = pieces.size();
     }
-    on_threads(pieces.size(), threads, [&](std::size_t i) { read_piece(pieces[i]); });
+    std::size_t bytes = 0;
+    for (const Piece& piece : pieces) bytes += piece.size;
+    on_threads(pieces.size(), threads,
+               [&](std::size_t i) { read_piece(pieces[i], bytes <= kCachedBytes); });
     for (std::size_t i = 0, at = 0; i < requests.size(); ++i) {
       if (arrays[i].dtype() == DType::kString) continue;
       std::uint32_t crc = 0;

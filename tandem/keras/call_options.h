@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "tandem/keras/tensor_list.h"
+#include "tandem/keras/mask_list.h"
 
 namespace tandem::keras {
 
@@ -19,7 +19,8 @@ struct CallOptions {
   /// Which steps of the inputs count: bool [batch, steps] for each input that has a mask (an
   /// undefined tensor for one that has none). If not given: the masks that came with the inputs.
   /// They do within a model and within a function that is traced; eager calls one by one need this.
-  TensorList mask = {};
+  /// In a call with KerasTensors: KerasTensors, such as an Input of bool.
+  MaskList mask = {};
 
   bool is_training() const { return training.value_or(false); }
   /// The mask of an input; undefined if there is none.

@@ -238,6 +238,87 @@ def masked():
     return keras.Model(tokens, L.Dense(2, "softmax")(x)), [RANDOM.integers(0, 8, (4, 5)).astype(np.int32)]
 
 
+def explicit_mask_cases():
+    """Calls that are given masks, beside or instead of those that come with their inputs."""
+    o = keras.ops
+
+    def inputs():
+        return keras.Input((5, 4), name="x"), keras.Input((5,), dtype="bool", name="m")
+
+    def case(outputs, x, m):
+        steps = RANDOM.random((2, 5)) < .6
+        steps[:, :2] = [True, False]
+        return keras.Model([x, m], outputs), [values(2, 5, 4), steps]
+
+    one = {"LSTM": L.LSTM(3), "GRU": L.GRU(3, return_sequences=True), "SimpleRNN": L.SimpleRNN(3),
+           "RNN": L.RNN(L.LSTMCell(3)), "Bidirectional": L.Bidirectional(L.LSTM(3)),
+           "TimeDistributed": L.TimeDistributed(L.Dense(2)), "BatchNormalization": L.BatchNormalization(),
+           "GlobalAveragePooling1D": L.GlobalAveragePooling1D()}
+    for name, layer in one.items():
+        x, m = inputs()
+        yield f"mask of {name}", case(layer(x, mask=m), x, m)
+    x, m = inputs()
+    yield "mask of Softmax", case(L.Softmax(axis=1)(x, mask=o.logical_or(m[..., None], x > 0)), x, m)
+    x, m = inputs()
+    yield "mask travels on", case(L.GlobalAveragePooling1D()(L.LSTM(3, return_sequences=True)(x, mask=m)), x, m)
+    x, m = inputs()
+    yield "mask by position", case([L.LSTM(3)(x, None, m), L.GlobalAveragePooling1D()(x, m)], x, m)
+    x, m = inputs()
+    yield "mask and states", case(L.LSTM(3)(x, initial_state=[x[:, 0, :3], x[:, 1, :3]], mask=m), x, m)
+    x, m = inputs()
+    yield "mask instead of the input's", case(L.LSTM(3)(L.Masking()(x), mask=m), x, m)
+    x, m = inputs()
+    y = L.MultiHeadAttention(2, 3)(x, x, query_mask=m, value_mask=m)
+    yield "masks of MultiHeadAttention", case(L.GlobalAveragePooling1D()(y), x, m)
+    x, m = inputs()
+    y = L.MultiHeadAttention(2, 3)(L.Masking()(x), x[:, ::-1], key_mask=m)
+    yield "masks of MultiHeadAttention beside the input's", case(L.GlobalAveragePooling1D()(y), x, m)
+    x, m = inputs()
+    y = L.GroupQueryAttention(3, 4, 2)(x, x, value_mask=m)
+    yield "masks of GroupQueryAttention", case(y, x, m)
+    for kind in (L.Attention, L.AdditiveAttention):
+        x, m = inputs()
+        y = kind()([x, x[:, ::-1]], mask=[m, o.logical_not(m)])
+        yield f"masks of {kind.__name__}", case(L.GlobalAveragePooling1D()(y), x, m)
+    x, m = inputs()
+    yield "mask of a value", case(L.Attention()([x, x], mask=[None, m]), x, m)
+    for kind in ("Functional", "Sequential"):
+        a = keras.Input((5, 4))
+        lstm = L.LSTM(3)
+        inner = keras.Model(a, lstm(L.Dense(4)(a))) if kind == "Functional" else keras.Sequential([a, L.Dense(4), lstm])
+        x, m = inputs()
+        yield f"mask of {kind}", case(inner(x, mask=m), x, m)
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    numbers = [RANDOM.integers(0, 4, (4, 5)).astype(np.int32)]
+    for zero in (False, True):
+        x = L.Embedding(8, 4, mask_zero=zero)(tokens)
+        for other in (0, 3):
+            yield f"mask of tokens that are not {other}, {zero}", (
+                keras.Model(tokens, L.LSTM(3)(x, mask=o.not_equal(tokens, other))), numbers)
+
+
+def masks_of_inputs_cases():
+    """Masks that come with the inputs, by each way in which Keras computes them."""
+    x = keras.Input((5, 4), name="x")
+    holes = values(2, 5, 4)
+    holes[:, 1:3] = 0
+    yield "mask of Masking", (keras.Model(x, L.LSTM(3)(L.Masking()(x))), [holes])
+    yield "mask of Masking 0.5", (keras.Model(x, L.LSTM(3)(L.Masking(.5)(x))), [holes + .5])
+    yield "mask of cast", (keras.Model(x, L.LSTM(3)(L.Masking(dtype="float64")(x))), [holes])
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    numbers = RANDOM.integers(0, 3, (4, 5)).astype(np.int32)
+    a, b = (L.Embedding(4, 3, mask_zero=True)(tokens) for _ in range(2))
+    c = L.Embedding(4, 3)(tokens)
+    for name, y in (("Add", L.Add()([a, b])), ("Concatenate", L.Concatenate()([a, b])),
+                    ("Concatenate with none", L.Concatenate()([a, c])),
+                    ("Concatenate of steps", L.Concatenate(axis=1)([a, c])),
+                    ("Attention", L.Attention()([a, b]))):
+        yield f"mask of {name}", (keras.Model(tokens, L.LSTM(3)(y)), [numbers])
+    d = keras.Input((5, 3))
+    inner = keras.Model(d, L.LSTM(2)(d))
+    yield "mask into a model", (keras.Model(tokens, inner(a)), [numbers])
+
+
 def states():
     x = keras.Input((5, 4), name="x")
     y, h, c = L.LSTM(3, return_state=True)(x)
@@ -337,6 +418,8 @@ def model_cases():
     yield "attention", attention()
     yield "nested", nested()
     yield "masked", masked()
+    yield from explicit_mask_cases()
+    yield from masks_of_inputs_cases()
     yield "states", states()
     yield "frozen", frozen()
     yield "mixed", mixed()

@@ -69,7 +69,7 @@ void visit_sources(const KerasTensor& tensor, std::set<const CallNode*>& seen,
                    std::vector<KerasTensor>& sources) {
   if (!seen.insert(tensor.node().get()).second) return;
   if (tensor.node()->inputs.empty()) sources.push_back(tensor);
-  for (const KerasTensor& input : tensor.node()->inputs) visit_sources(input, seen, sources);
+  for (const KerasTensor& input : tensor.node()->sources()) visit_sources(input, seen, sources);
 }
 
 }  // namespace

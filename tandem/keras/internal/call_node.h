@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tandem/keras/call_options.h"
@@ -19,6 +20,14 @@ struct CallNode {
   int num_outputs = 1;
   std::vector<MaskValue> mask_inputs = {};   ///< masks that Keras notes beside the inputs
   std::vector<MaskValue> output_masks = {};  ///< by output; those left out have none
+
+  /// What the call reads: the inputs, then the masks that it was given.
+  std::vector<KerasTensor> sources() const {
+    std::vector<KerasTensor> all = inputs;
+    for (const std::optional<KerasTensor>& mask : options.mask.keras_tensors())
+      if (mask) all.push_back(*mask);
+    return all;
+  }
 };
 
 }  // namespace tandem::keras::internal

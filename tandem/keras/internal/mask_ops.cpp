@@ -8,6 +8,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/call_node.h"
+#include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/operation_layer.h"
 #include "tandem/runtime/trace.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -16,8 +18,8 @@ namespace {
 
 using Input = std::variant<KerasTensor, MaskValue>;
 
-MaskValue op(std::vector<Input> inputs, int rank) {
-  return std::make_shared<const MaskOp>(MaskOp{std::move(inputs), rank});
+MaskValue op(const char* class_name, std::vector<Input> inputs, int rank, double operand = 0) {
+  return std::make_shared<const MaskOp>(MaskOp{class_name, std::move(inputs), rank, operand});
 }
 
 template <std::size_t N>
@@ -46,16 +48,26 @@ bool takes_mask(const LayerImpl& layer) {
   return is_model(layer) || is_one_of(layer.class_name(), kLayers);
 }
 
-MaskValue mask_of(const KerasTensor& tensor) {
-  const std::vector<MaskValue>& masks = tensor.node()->output_masks;
-  const auto at = static_cast<std::size_t>(tensor.index());
-  return at < masks.size() ? masks[at] : nullptr;
+bool is_dot_attention(const LayerImpl& layer) {
+  return layer.class_name() == "Attention" || layer.class_name() == "AdditiveAttention";
 }
 
-// Keras notes a mask with the call only where it leaves the call's arguments as they are: a single
-// tensor of the layer's dtype and nothing else. A functional model never touches them.
+// The mask that the call was given for an input.
+const KerasTensor* given_mask(const CallNode& node, std::size_t input) {
+  const auto& masks = node.options.mask.keras_tensors();
+  return input < masks.size() && masks[input] ? &*masks[input] : nullptr;
+}
+
+// Keras notes a mask with the call where it was given, and others only where it leaves the call's
+// arguments as they are: a single tensor of the layer's dtype and nothing else. A functional model
+// never touches them.
 std::vector<MaskValue> handed_in(const CallNode& node, const std::vector<MaskValue>& masks) {
   const LayerImpl& layer = *node.layer;
+  std::vector<MaskValue> given;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    if (given_mask(node, i)) given.push_back(masks[i]);
+  }
+  if (!given.empty()) return given;
   if (!takes_mask(layer)) return {};
   if (layer.class_name() != "Functional") {
     const bool alone = node.inputs.size() == 1 && !node.options.training;
@@ -76,16 +88,16 @@ MaskValue joined(const std::vector<Input>& inputs, const std::vector<KerasTensor
   const int rank = tensors[0].shape().rank();
   for (std::size_t i = 0; i < masks.size(); ++i) {
     if (!masks[i]) {
-      wide.push_back(op({inputs[i]}, rank));  // OnesLike
+      wide.push_back(op("OnesLike", {inputs[i]}, rank));
     } else if (masks[i]->rank < rank) {
-      const MaskValue with_axis = op({masks[i]}, rank);  // ExpandDims
-      const MaskValue nowhere = op({inputs[i]}, rank);   // ZerosLike
-      wide.push_back(op({with_axis, nowhere}, rank));    // LogicalOr
+      const MaskValue with_axis = op("ExpandDims", {masks[i]}, rank);
+      const MaskValue nowhere = op("ZerosLike", {inputs[i]}, rank);
+      wide.push_back(op("LogicalOr", {with_axis, nowhere}, rank));
     } else {
       wide.push_back(masks[i]);
     }
   }
-  return op({op(std::move(wide), rank)}, rank - 1);  // Any(Concatenate)
+  return op("Any", {op("Concatenate", std::move(wide), rank)}, rank - 1);
 }
 
 // Nothing if the layer makes no masks of its own.
@@ -97,22 +109,26 @@ std::optional<MaskValue> made(const CallNode& node, const std::vector<MaskValue>
   std::vector<Input> inputs;
   for (const KerasTensor& t : node.inputs) {
     const bool cast = is_floating(t.dtype()) && t.dtype() != layer.compute_dtype();
-    inputs.push_back(cast ? Input(op({t}, t.shape().rank())) : Input(t));
+    inputs.push_back(cast ? Input(op("Cast", {t}, t.shape().rank())) : Input(t));
   }
   const int rank = node.inputs[0].shape().rank();
   if (name == "Embedding") {
     const Config config = layer.config();
     const bool zeros = config.contains("mask_zero") && config.at("mask_zero") == ConfigValue(true);
-    return zeros ? op({inputs[0]}, rank) : nullptr;  // NotEqual
+    return zeros ? op("NotEqual", {inputs[0]}, rank) : nullptr;
   }
-  if (name == "Masking") return op({op({inputs[0]}, rank)}, rank - 1);  // Any(NotEqual)
-  if (name == "Attention" || name == "AdditiveAttention") {
-    return masks[0] ? op({masks[0]}, masks[0]->rank) : nullptr;  // ConvertToTensor
+  if (name == "Masking") {
+    const Config config = layer.config();
+    const double* value = std::get_if<double>(config.find("mask_value"));
+    return op("Any", {op("NotEqual", {inputs[0]}, rank, value ? *value : 0)}, rank - 1);
+  }
+  if (is_dot_attention(layer)) {
+    return masks[0] ? op("ConvertToTensor", {masks[0]}, masks[0]->rank) : nullptr;
   }
   if (is_one_of(name, kMerging)) {
     MaskValue any = masks[0];
     for (std::size_t i = 1; i < masks.size(); ++i)
-      any = any && masks[i] ? op({any, masks[i]}, any->rank) : nullptr;  // LogicalOr
+      any = any && masks[i] ? op("LogicalOr", {any, masks[i]}, any->rank) : nullptr;
     return any;
   }
   if (name == "Concatenate") {
@@ -157,11 +173,31 @@ std::vector<MaskValue> passed_on(const CallNode& node, const std::vector<MaskVal
 
 }  // namespace
 
+MaskForm mask_form(const LayerImpl& layer) {
+  if (layer.input_form() == LayerImpl::InputForm::kSeparate) return MaskForm::kNamed;
+  if (is_model(layer) || is_dot_attention(layer)) return MaskForm::kList;
+  // None of Keras' other layers takes masks; layers of a class of the user's own may.
+  const bool own = !ClassRegistry<Layer>::instance().find(layer.class_name()) &&
+                   !dynamic_cast<const OperationImpl*>(&layer);
+  return own || takes_mask(layer) ? MaskForm::kOne : MaskForm::kNone;
+}
+
+MaskValue mask_of(const KerasTensor& tensor) {
+  const std::vector<MaskValue>& masks = tensor.node()->output_masks;
+  const auto at = static_cast<std::size_t>(tensor.index());
+  return at < masks.size() ? masks[at] : nullptr;
+}
+
 void note_mask_ops(CallNode& node) {
   if (node.inputs.empty()) return;
   std::vector<MaskValue> masks;
-  for (const KerasTensor& t : node.inputs) masks.push_back(mask_of(t));
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const KerasTensor* given = given_mask(node, i);
+    masks.push_back(given ? op("", {*given}, given->shape().rank()) : mask_of(node.inputs[i]));
+  }
   node.mask_inputs = handed_in(node, masks);
+  // Masks by name are for the layer alone: its outputs get the one that comes with the first input.
+  if (mask_form(*node.layer) == MaskForm::kNamed) masks[0] = mask_of(node.inputs[0]);
   if (const auto own = made(node, masks)) {
     node.output_masks = {*own};
   } else if (std::any_of(masks.begin(), masks.end(), [](const auto& m) { return m; })) {

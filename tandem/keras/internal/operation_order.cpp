@@ -72,7 +72,10 @@ class Walk {
     each_source(step, [this](const auto& source) { visit(source); });
     steps_.push_back(step);
   }
-  void visit(const MaskValue& mask) { visit(Step{.mask = mask.get()}); }
+  void visit(const MaskValue& mask) {
+    if (const KerasTensor* given = mask->given()) return visit(*given);
+    visit(Step{.mask = mask.get()});
+  }
 
   // What a step reads, as Keras finds it.
   template <class F>
@@ -98,7 +101,10 @@ class Walk {
     }
   }
   static const void* id_of(const KerasTensor& tensor) { return tensor.node().get(); }
-  static const void* id_of(const MaskValue& mask) { return mask.get(); }
+  static const void* id_of(const MaskValue& mask) {
+    const KerasTensor* given = mask->given();
+    return given ? id_of(*given) : mask.get();
+  }
 
   const std::vector<KerasTensor>& inputs_;
   std::vector<Step> steps_;                       // each after what it reads

@@ -1,6 +1,8 @@
 #include "tandem/keras/internal/functional.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <set>
 
 #include "tandem/core/error.h"
@@ -38,7 +40,7 @@ void CallGraph::visit(const KerasTensor& tensor) {
                                    "the inputs given to Model: ",
                                    join(known), ". Add it to the inputs."));
   }
-  for (const KerasTensor& input : node->inputs) visit(input);
+  for (const KerasTensor& source : node->sources()) visit(source);
   order_.push_back(node);
 }
 
@@ -46,7 +48,7 @@ void CallGraph::rank_layers() {
   operations_ = order_operations(inputs_, outputs_);
   chain_ = operations_.in_a_row && layers().size() == order_.size() &&
            std::all_of(order_.begin(), order_.end(),
-                       [](const auto& node) { return node->inputs.size() <= 1; });
+                       [](const auto& node) { return node->sources().size() <= 1; });
   std::set<std::string> names;
   for (const auto& layer : layers()) {
     if (!names.insert(layer->name()).second) {
@@ -75,6 +77,20 @@ bool CallGraph::contains(const CallNode* node) const {
                      [&](const auto& mine) { return mine.get() == node; });
 }
 
+namespace {
+
+// The masks of a call that was given some: those, and for other inputs those that come with them.
+MaskList masks_of_call(const CallNode& node, const std::vector<Tensor>& arguments,
+                       const std::function<Tensor(const KerasTensor&)>& value_of) {
+  const auto& given = node.options.mask.keras_tensors();
+  std::vector<Tensor> masks;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    masks.push_back(i < given.size() && given[i] ? value_of(*given[i]) : find_mask(arguments[i]));
+  return masks;
+}
+
+}  // namespace
+
 std::vector<Tensor> CallGraph::run(std::span<const Tensor> inputs,
                                    const CallOptions& options) const {
   std::vector<Tensor> values(static_cast<std::size_t>(num_slots_));
@@ -91,7 +107,14 @@ std::vector<Tensor> CallGraph::run(std::span<const Tensor> inputs,
     for (const KerasTensor& input : node.inputs) arguments.push_back(value_of(input));
     CallOptions with = node.options;
     if (!with.training) with.training = options.training;
+    std::optional<Tensor> mask_of_result;
+    if (!with.mask.empty()) {
+      with.mask = masks_of_call(node, arguments, value_of);
+      // Masks by name are for the layer alone.
+      if (mask_form(*node.layer) == MaskForm::kNamed) mask_of_result = find_mask(arguments[0]);
+    }
     std::vector<Tensor> results = node.layer->run(std::move(arguments), with);
+    if (mask_of_result) attach_mask(results[0], *mask_of_result);
     std::move(results.begin(), results.end(), values.begin() + first_slot_[n]);
   }
   std::vector<Tensor> results;

@@ -163,8 +163,11 @@ GroupQueryAttention::GroupQueryAttention(std::int64_t head_dim, std::int64_t que
           head_dim, query_heads, key_value_heads)) {}
 
 namespace {
-const bool kRegistered =
-    internal::register_layer_class<GroupQueryAttention, GroupQueryAttentionOptions, std::int64_t,
-                                   std::int64_t, std::int64_t>("GroupedQueryAttention", kArguments);
+bool add_class(const char* name) {
+  return internal::register_layer_class<GroupQueryAttention, GroupQueryAttentionOptions,
+                                        std::int64_t, std::int64_t, std::int64_t>(name, kArguments);
+}
+// Keras' class, and the name that it is exported under, which files have.
+const bool kRegistered[] = {add_class("GroupedQueryAttention"), add_class("GroupQueryAttention")};
 }  // namespace
 }  // namespace tandem::keras

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -413,15 +415,31 @@ void check_mask(const std::string& prefix, const PartialShape& mask, const Parti
                                  ": it needs the input's first axes, [batch, steps]."));
 }
 
+void check_count(const std::string& prefix, std::size_t masks, std::size_t inputs) {
+  if (masks <= inputs) return;
+  throw InvalidArgumentError(cat(prefix, "was given ", masks, " masks for ", inputs, " input(s)."));
+}
+
+// `values`, one for each KerasTensor of the masks, by input.
+MaskList in_place_of(const MaskList& masks, std::span<const Tensor> values) {
+  std::vector<Tensor> by_input;
+  for (const std::optional<KerasTensor>& mask : masks.keras_tensors()) {
+    by_input.push_back(mask ? values.front() : Tensor());
+    if (mask) values = values.subspan(1);
+  }
+  return by_input;
+}
+
 }  // namespace
 
 // The options with the masks that came with the inputs, unless the caller gave others.
 CallOptions LayerImpl::with_masks(const std::vector<Tensor>& inputs,
                                   const CallOptions& options) const {
-  if (options.mask.tensors().size() > inputs.size()) {
-    throw InvalidArgumentError(cat(prefix(), "was given ", options.mask.tensors().size(),
-                                   " masks for ", inputs.size(), " input(s)."));
+  if (!options.mask.keras_tensors().empty()) {
+    throw InvalidArgumentError(cat(prefix(), "was called with tensors, but with a KerasTensor as ",
+                                   "mask. Give the mask's values."));
   }
+  check_count(prefix(), options.mask.tensors().size(), inputs.size());
   CallOptions how = options;
   std::vector<Tensor> masks = options.mask.tensors();
   if (masks.empty()) {
@@ -459,10 +477,18 @@ std::vector<LayerImpl::TensorSpec> LayerImpl::infer(const std::vector<TensorSpec
     shapes.push_back(spec.shape);
   }
   ensure_built(shapes);
+  for (const std::optional<KerasTensor>& mask : options.mask.keras_tensors()) {
+    if (!mask) continue;
+    dtypes.push_back(mask->dtype());
+    shapes.push_back(mask->shape());
+  }
   std::vector<TensorSpec> specs;
   EagerScope eager;
   trace_function(name(), dtypes, shapes, [&](std::span<const Tensor> args) {
-    std::vector<Tensor> outputs = run(std::vector<Tensor>(args.begin(), args.end()), options);
+    const auto first_mask = args.begin() + std::ssize(inputs);
+    CallOptions how = options;
+    if (!options.mask.empty()) how.mask = in_place_of(options.mask, {first_mask, args.end()});
+    std::vector<Tensor> outputs = run(std::vector<Tensor>(args.begin(), first_mask), how);
     for (const Tensor& t : outputs) specs.push_back({t.dtype(), t.partial_shape()});
     return outputs;
   });
@@ -472,10 +498,12 @@ std::vector<LayerImpl::TensorSpec> LayerImpl::infer(const std::vector<TensorSpec
 
 std::vector<KerasTensor> LayerImpl::run(const std::vector<KerasTensor>& inputs,
                                         const CallOptions& options) {
-  if (!options.mask.empty()) {
-    throw InvalidArgumentError(cat(prefix(), "a mask is a tensor and cannot be given in a call ",
-                                   "with KerasTensors; use a Masking or Embedding layer."));
+  if (!options.mask.tensors().empty()) {
+    throw InvalidArgumentError(cat(prefix(), "was called with KerasTensors, but with a tensor as ",
+                                   "mask. Give a KerasTensor, such as an Input of bool, or use a ",
+                                   "Masking or Embedding layer."));
   }
+  check_count(prefix(), options.mask.keras_tensors().size(), inputs.size());
   std::vector<TensorSpec> specs;
   for (const KerasTensor& t : inputs) specs.push_back({t.dtype(), t.shape()});
   const std::vector<TensorSpec> results = infer(specs, options);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -89,8 +90,13 @@ class Cloner {
       if (node->inputs.empty()) continue;
       std::vector<KerasTensor> arguments;
       for (const KerasTensor& input : node->inputs) arguments.push_back(of(input));
+      std::vector<std::optional<KerasTensor>> masks;
+      for (const auto& mask : node->options.mask.keras_tensors())
+        masks.push_back(mask ? std::optional(of(*mask)) : std::nullopt);
+      CallOptions options = node->options;
+      options.mask = std::move(masks);
       const std::vector<KerasTensor> results =
-          clone_layer(Layer(node->layer)).outputs(arguments, node->options);
+          clone_layer(Layer(node->layer)).outputs(arguments, options);
       for (std::size_t i = 0; i < results.size(); ++i)
         made.emplace(std::pair(node.get(), static_cast<int>(i)), results[i]);
     }

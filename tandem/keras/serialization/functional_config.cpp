@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/call_config.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/functional.h"
 #include "tandem/keras/internal/input_layer_impl.h"
@@ -29,6 +33,11 @@ ConfigValue shape_value(const PartialShape& shape) {
     if (size >= 0) value = size;
   }
   return config_value(std::move(sizes));
+}
+
+// Where the ends of a model name a functional model within, Keras counts the call that made it.
+std::int64_t calls_before_first(const LayerImpl& layer) {
+  return dynamic_cast<const FunctionalImpl*>(&layer) ? 1 : 0;
 }
 
 // ---- Writing ----
@@ -63,14 +72,17 @@ class CallWriter {
 
   /// One tensor by itself, several in a list.
   ConfigValue ends(const std::vector<KerasTensor>& tensors) const {
-    if (tensors.size() == 1) return history(tensors[0]);
+    const auto end = [&](const KerasTensor& tensor) {
+      return history(tensor, calls_before_first(*tensor.node()->layer));
+    };
+    if (tensors.size() == 1) return end(tensors[0]);
     std::vector<ConfigValue> list;
-    for (const KerasTensor& tensor : tensors) list.push_back(history(tensor));
+    for (const KerasTensor& tensor : tensors) list.push_back(end(tensor));
     return config_value(std::move(list));
   }
 
  private:
-  ConfigValue history(const KerasTensor& tensor) const {
+  ConfigValue history(const KerasTensor& tensor, std::int64_t first = 0) const {
     const CallNode* node = tensor.node().get();
     const auto known = calls_.find(node->layer.get());
     const auto end = known == calls_.end() ? nullptr : &known->second;
@@ -81,8 +93,9 @@ class CallWriter {
                                    "' is an input of the model, but comes ",
                                    "from no Input: such models have no form in a file."));
     }
-    return config_value(std::vector<ConfigValue>{
-        node->layer->name(), std::int64_t{found - end->begin()}, std::int64_t{tensor.index()}});
+    return config_value(std::vector<ConfigValue>{node->layer->name(),
+                                                 first + std::int64_t{found - end->begin()},
+                                                 std::int64_t{tensor.index()}});
   }
 
   ConfigValue tensor(const KerasTensor& tensor) const {
@@ -122,10 +135,56 @@ class CallWriter {
         arguments = inputs.size() == 1 ? std::move(inputs)
                                        : std::vector<ConfigValue>{config_value(std::move(inputs))};
     }
+    add_masks(node, named);
     if (node.options.training) named.set("training", *node.options.training);
     if (node.options.use_causal_mask) named.set("use_causal_mask", true);
     if (node.options.return_attention_scores) named.set("return_attention_scores", true);
     return written_call(std::move(arguments), std::move(named));
+  }
+
+  // The masks that the call was given; Keras finds those that come with the inputs by itself.
+  void add_masks(const CallNode& node, Config& named) const {
+    const auto& masks = node.options.mask.keras_tensors();
+    std::vector<ConfigValue> values;  // without those behind the last one that was given
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      if (!masks[i]) continue;
+      values.resize(i);
+      values.push_back(tensor(*masks[i]));
+    }
+    if (values.empty()) return;
+    const auto refuse = [&](const std::string& why) {
+      throw UnimplementedError(cat("Layer '", node.layer->name(), "' (", node.layer->class_name(),
+                                   ") is called with a mask, ", why,
+                                   ": such calls have no form in a file."));
+    };
+    switch (mask_form(*node.layer)) {
+      case MaskForm::kNone: refuse("which Keras' layer does not take"); break;
+      case MaskForm::kOne:
+        if (values.size() > 1) refuse("but not of its first input alone");
+        named.set("mask", values[0]);
+        break;
+      case MaskForm::kList:
+        if (node.inputs.size() == 1) {
+          named.set("mask", values[0]);
+          break;
+        }
+        values.resize(node.inputs.size());
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+          const bool given = !std::holds_alternative<std::monostate>(values[i]);
+          const bool is_model = dynamic_cast<const ModelImpl*>(node.layer.get()) != nullptr;
+          if (!given && !is_model && mask_of(node.inputs[i]))
+            refuse("which Keras' layer would take for those of all inputs");
+        }
+        named.set("mask", config_value(std::move(values)));
+        break;
+      case MaskForm::kNamed:
+        if (values.size() > std::size(kNamedMasks)) refuse("but not of query, value or key alone");
+        if (masks[0] && node.layer->class_name() == "MultiHeadAttention")
+          refuse("of the query, but Keras' layer takes the one that comes with it");
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          if (masks[i]) named.set(kNamedMasks[i], values[i]);
+        }
+    }
   }
 
   // An operation's argument with `inputs` where it stands for some.
@@ -157,159 +216,6 @@ const T* as(const ConfigValue* value) {
   return value ? std::get_if<T>(value) : nullptr;
 }
 
-const ConfigList& list_in(const Config& config, const char* name) {
-  static const ConfigList kEmpty;
-  const ConfigValue* value = config.find(name);
-  if (const List* list = as<List>(value)) return **list;
-  // A list without elements is one of numbers.
-  if (as<std::vector<std::int64_t>>(value)) return kEmpty;
-  throw InvalidArgumentError(cat("the list '", name, "' is missing."));
-}
-
-struct History {
-  std::string layer;
-  std::size_t call = 0;
-  std::size_t result = 0;
-};
-
-History history_of(const ConfigValue& value) {
-  const List* list = as<List>(&value);
-  const std::string* layer =
-      list && (*list)->values.size() >= 3 ? as<std::string>(&(*list)->values[0]) : nullptr;
-  const auto* call = layer ? as<std::int64_t>(&(*list)->values[1]) : nullptr;
-  const auto* result = layer ? as<std::int64_t>(&(*list)->values[2]) : nullptr;
-  if (!call || !result || *call < 0 || *result < 0)
-    throw InvalidArgumentError("a tensor is not named by layer, call and result.");
-  return {*layer, static_cast<std::size_t>(*call), static_cast<std::size_t>(*result)};
-}
-
-// The tensors in an argument, and whether it holds anything else.
-void collect_tensors(const ConfigValue& value, std::vector<History>& tensors, bool& others) {
-  if (const Object* object = as<Object>(&value);
-      object && (*object)->class_name == "__keras_tensor__") {
-    tensors.push_back(history_of((*object)->config.at("keras_history")));
-  } else if (const List* list = as<List>(&value)) {
-    for (const ConfigValue& entry : (*list)->values) collect_tensors(entry, tensors, others);
-  } else if (!std::holds_alternative<std::monostate>(value)) {
-    others = true;
-  }
-}
-
-struct Call {
-  std::vector<History> inputs;
-  CallOptions options;
-};
-
-// Arguments by name that are inputs, in the order of the layers' inputs.
-constexpr const char* kNamedInputs[] = {"inputs", "query", "value", "key", "initial_state"};
-constexpr const char* kAttentionMask = "attention_mask";
-
-// The inputs of a call in no particular order; masks, which come with the tensors, are none.
-void collect_inputs(const ConfigObject& call, std::vector<History>& inputs) {
-  bool others = false;
-  if (const ConfigValue* list = call.config.find("args")) collect_tensors(*list, inputs, others);
-  const Object* named = as<Object>(call.config.find("kwargs"));
-  if (!named) return;
-  for (const auto& [name, argument] : (*named)->config.entries()) {
-    if (name == kAttentionMask ||
-        std::find(std::begin(kNamedInputs), std::end(kNamedInputs), name) != std::end(kNamedInputs))
-      collect_tensors(argument, inputs, others);
-  }
-}
-
-Call read_call(const ConfigValue& value) {
-  const Object* object = as<Object>(&value);
-  if (!object || !(*object)->config.contains("args"))
-    throw UnimplementedError("its calls are in the form of Keras 2, which is not read.");
-  Call call;
-  bool others = false;
-  for (const ConfigValue& argument : list_in((*object)->config, "args").values)
-    collect_tensors(argument, call.inputs, others);
-  const Object* named = as<Object>((*object)->config.find("kwargs"));
-  const auto append = [&](const char* name) {
-    if (const ConfigValue* argument = named ? (*named)->config.find(name) : nullptr)
-      collect_tensors(*argument, call.inputs, others);
-  };
-  for (const char* name : kNamedInputs) append(name);
-  const std::size_t before_mask = call.inputs.size();
-  append(kAttentionMask);
-  // A mask is the fourth input of attention, and the value serves as key.
-  if (before_mask == 2 && call.inputs.size() == 3) {
-    History mask = std::exchange(call.inputs[2], call.inputs[1]);
-    call.inputs.push_back(std::move(mask));
-  }
-  if (named) {
-    for (const auto& [name, argument] : (*named)->config.entries()) {
-      // Masks come with the tensors, and `training` is what the model is doing.
-      static constexpr std::string_view kKnown[] = {
-          "inputs", "query", "value", "key", "initial_state", "attention_mask", "mask", "training"};
-      if (std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown)) continue;
-      const bool* flag = as<bool>(&argument);
-      if (name == "use_causal_mask" && flag) {
-        call.options.use_causal_mask = *flag;
-      } else if (name == "return_attention_scores" && flag) {
-        call.options.return_attention_scores = *flag;
-      } else if (!std::holds_alternative<std::monostate>(argument) && !(flag && !*flag)) {
-        throw UnimplementedError(
-            cat("it is called with the argument '", name, "', which Tandem's layers do not have."));
-      }
-    }
-  }
-  if (others)
-    throw UnimplementedError("it is called with values that are no tensors of the model.");
-  return call;
-}
-
-// What stands between the layers where Keras' tensors are calculated with.
-bool is_operation(const ConfigObject& object) {
-  return object.module.find(".ops") != std::string::npos ||
-         object.module.starts_with("keras.src.activations");
-}
-
-// An argument of an operation, with the tensors in it as inputs of the call.
-ConfigValue read_argument(const ConfigValue& value, std::vector<History>& inputs) {
-  if (const Object* object = as<Object>(&value);
-      object && (*object)->class_name == "__keras_tensor__") {
-    inputs.push_back(history_of((*object)->config.at("keras_history")));
-    return input_argument(inputs.size() - 1);
-  }
-  if (input_index(value)) throw InvalidArgumentError("an argument of its call has no meaning.");
-  const List* list = as<List>(&value);
-  if (!list) return value;
-  std::vector<ConfigValue> entries;
-  for (const ConfigValue& entry : (*list)->values) entries.push_back(read_argument(entry, inputs));
-  return config_value(std::move(entries));
-}
-
-struct OperationCall {
-  Call call;
-  SavedOperation saved;
-};
-
-OperationCall read_operation(const ConfigObject& object) {
-  const ConfigList& calls = list_in(object.others, "inbound_nodes");
-  if (calls.values.size() != 1) {
-    throw UnimplementedError(
-        cat("it is called ", calls.values.size(), " times, but an operation stands for one call."));
-  }
-  const Object* call = as<Object>(&calls.values[0]);
-  if (!call) throw InvalidArgumentError("its call has no arguments.");
-  OperationCall read;
-  read.saved = {.class_name = object.class_name, .module = object.module, .config = object.config};
-  for (const ConfigValue& argument : list_in((*call)->config, "args").values)
-    read.saved.arguments.push_back(read_argument(argument, read.call.inputs));
-  if (const Object* named = as<Object>((*call)->config.find("kwargs"))) {
-    for (const auto& [name, argument] : (*named)->config.entries()) {
-      if (!std::holds_alternative<std::monostate>(argument)) {
-        throw UnimplementedError(cat("it is called with the argument '", name,
-                                     "' by name, which is read by position alone."));
-      }
-    }
-  }
-  if (read.call.inputs.empty()) throw InvalidArgumentError("it has no inputs.");
-  return read;
-}
-
 class FunctionalReader {
  public:
   explicit FunctionalReader(ArgumentReader& arguments) {
@@ -332,7 +238,7 @@ class FunctionalReader {
   struct Entry {
     std::string name;
     Layer layer;
-    std::vector<Call> calls;
+    std::vector<SavedCall> calls;
     std::vector<std::vector<KerasTensor>> results;
   };
 
@@ -351,12 +257,10 @@ class FunctionalReader {
 
   // The names of those layers and operations on which the outputs depend. Others are what Keras
   // puts between layers to compute masks; Tandem's layers compute their own.
-  static std::set<std::string> needed_operations(ArgumentReader& arguments,
-                                                 const ConfigList& layers) {
-    std::map<std::string, std::vector<History>> inputs;
+  std::set<std::string> needed_operations(ArgumentReader& arguments, const ConfigList& layers) {
     for (const ConfigValue& value : layers.values) {
       const ConfigObject& object = object_of(value);
-      std::vector<History>& found = inputs[name_of(object)];
+      std::vector<History>& found = inputs_[name_of(object)];
       if (!object.others.contains("inbound_nodes")) continue;
       for (const ConfigValue& node : list_in(object.others, "inbound_nodes").values) {
         if (const Object* call = as<Object>(&node)) collect_inputs(**call, found);
@@ -368,8 +272,8 @@ class FunctionalReader {
       const std::string name = std::move(open.back().layer);
       open.pop_back();
       if (!needed.insert(name).second) continue;
-      const auto found = inputs.find(name);
-      if (found == inputs.end()) continue;
+      const auto found = inputs_.find(name);
+      if (found == inputs_.end()) continue;
       open.insert(open.end(), found->second.begin(), found->second.end());
     }
     return needed;
@@ -380,6 +284,7 @@ class FunctionalReader {
     Entry entry;
     entry.name = name_of(*object);
     if (is_operation(*object)) {
+      operations_.emplace(entry.name, object);
       if (needed.contains(entry.name)) add_operation(*object, std::move(entry));
       return;
     }
@@ -389,7 +294,7 @@ class FunctionalReader {
     } else {
       try {
         for (const ConfigValue& call : list_in(object->others, "inbound_nodes").values)
-          entry.calls.push_back(read_call(call));
+          entry.calls.push_back(read_call(call, *entry.layer.impl()));
       } catch (const Error& error) {
         throw_error(error.code(),
                     cat("Layer '", entry.name, "' (", object->class_name, "): ", error.what()));
@@ -403,7 +308,7 @@ class FunctionalReader {
       OperationCall read = read_operation(object);
       entry.layer = make_layer<OperationImpl>(object.class_name, operation_of(read.saved),
                                               read.saved, entry.name);
-      entry.calls.push_back(std::move(read.call));
+      entry.calls.push_back({.inputs = std::move(read.inputs)});
     } catch (const Error& error) {
       throw_error(error.code(), cat("Operation '", entry.name, "': ", error.what()));
     }
@@ -432,22 +337,18 @@ class FunctionalReader {
     return &results[history.call][history.result];
   }
 
-  // Layers stand in no particular order where one is called several times.
+  // Layers stand in no particular order where one is called several times. Calls may add operations
+  // that compute their masks.
   void make_calls() {
     for (bool again = true, progress = true; again;) {
       again = progress = false;
-      for (Entry& entry : entries_in_order_) {
+      for (std::size_t i = 0; i < entries_in_order_.size(); ++i) {
+        Entry& entry = entries_in_order_[i];
         while (entry.results.size() < entry.calls.size()) {
-          const Call& call = entry.calls[entry.results.size()];
-          std::vector<KerasTensor> inputs;
-          for (const History& history : call.inputs) {
-            if (const KerasTensor* tensor = find(history)) inputs.push_back(*tensor);
-          }
-          if (inputs.size() < call.inputs.size()) {
+          if (!make_call(entry, entry.calls[entry.results.size()])) {
             again = true;
             break;
           }
-          entry.results.push_back(entry.layer.outputs(inputs, call.options));
           progress = true;
         }
       }
@@ -455,6 +356,111 @@ class FunctionalReader {
         throw InvalidArgumentError(
             "The calls of the layers need one another's results, so none can be made first.");
       }
+    }
+  }
+
+  // False if it needs results of calls that are still to be made.
+  bool make_call(Entry& entry, const SavedCall& call) {
+    std::vector<KerasTensor> inputs;
+    for (const History& history : call.inputs) {
+      if (const KerasTensor* tensor = find(history)) inputs.push_back(*tensor);
+    }
+    if (inputs.size() < call.inputs.size()) return false;
+    CallOptions options = call.options;
+    try {
+      const std::optional<Masks> masks = masks_of(*entry.layer.impl(), call, inputs);
+      if (!masks) return false;
+      if (!masks->empty()) options.mask = *masks;
+    } catch (const Error& error) {
+      throw_error(error.code(),
+                  cat("Layer '", entry.name, "' (", entry.layer.class_name(), "): ", error.what()));
+    }
+    entry.results.push_back(entry.layer.outputs(inputs, options));
+    return true;
+  }
+
+  // The masks that the call was given besides those that come with its inputs; none if some are
+  // still to be computed.
+  using Masks = std::vector<std::optional<KerasTensor>>;
+  std::optional<Masks> masks_of(const LayerImpl& layer, const SavedCall& call,
+                                const std::vector<KerasTensor>& inputs) {
+    if (call.masks.size() > inputs.size()) {
+      throw InvalidArgumentError(
+          cat("it is called with ", call.masks.size(), " masks for ", inputs.size(), " input(s)."));
+    }
+    Masks masks(call.masks.size());
+    bool any = false, all = true;
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      const std::optional<History>& history = call.masks[i];
+      const MaskValue own = mask_of(inputs[i]);
+      if (!history || is_mask(*history, own)) continue;
+      need(*history);
+      const KerasTensor* tensor = find(*history);
+      all = all && tensor;
+      any = true;
+      if (tensor) masks[i] = *tensor;
+    }
+    if (!all) return std::nullopt;
+    if (!any) return Masks();
+    check_without_mask(layer, masks, inputs);
+    return masks;
+  }
+
+  // Attention gets a list of masks, in which an input without one has none.
+  static void check_without_mask(const LayerImpl& layer, Masks masks,
+                                 const std::vector<KerasTensor>& inputs) {
+    if (mask_form(layer) != MaskForm::kList || dynamic_cast<const ModelImpl*>(&layer)) return;
+    masks.resize(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!masks[i] && mask_of(inputs[i])) {
+        throw UnimplementedError(
+            cat("its argument 'mask' leaves out the mask that comes with input ", i,
+                ", which Tandem's layers cannot."));
+      }
+    }
+  }
+
+  // Whether a tensor of the file is what Keras computes as this mask by itself.
+  bool is_mask(const History& history, const MaskValue& mask) const {
+    if (!mask) return false;
+    if (const KerasTensor* given = mask->given()) return is_tensor(history, *given);
+    const auto found = operations_.find(history.layer);
+    if (found == operations_.end() || found->second->class_name != mask->class_name) return false;
+    const std::vector<History>& inputs = inputs_.at(history.layer);
+    if (inputs.size() != mask->inputs.size()) return false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto* tensor = std::get_if<KerasTensor>(&mask->inputs[i]);
+      if (tensor ? !is_tensor(inputs[i], *tensor)
+                 : !is_mask(inputs[i], std::get<MaskValue>(mask->inputs[i])))
+        return false;
+    }
+    if (mask->class_name != "NotEqual") return true;
+    const std::vector<ConfigValue> arguments = read_operation(*found->second).saved.arguments;
+    return arguments.size() == 2 && is_number(arguments[1], mask->operand);
+  }
+  bool is_tensor(const History& history, const KerasTensor& tensor) const {
+    const KerasTensor* found = find(history);
+    return found && found->is_same(tensor);
+  }
+  static bool is_number(const ConfigValue& value, double number) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value))
+      return static_cast<double>(*integer) == number;
+    const auto* real = std::get_if<double>(&value);
+    return real && *real == number;
+  }
+
+  // Adds an operation that only masks depend on, and those before it.
+  void need(const History& history) {
+    std::vector<std::string> open{history.layer};
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      const auto found = operations_.find(name);
+      if (found == operations_.end() || entries_.contains(name)) continue;
+      Entry entry;
+      entry.name = name;
+      add_operation(*found->second, std::move(entry));
+      for (const History& input : inputs_.at(name)) open.push_back(input.layer);
     }
   }
 
@@ -471,7 +477,13 @@ class FunctionalReader {
 
   std::vector<KerasTensor> ends(const ConfigValue* value) const {
     std::vector<KerasTensor> tensors;
-    for (const History& history : histories_of(value)) {
+    for (History history : histories_of(value)) {
+      const auto entry = entries_.find(history.layer);
+      const auto first = entry == entries_.end()
+                             ? 0
+                             : calls_before_first(*entries_in_order_[entry->second].layer.impl());
+      // Files of an earlier Tandem do not count it.
+      if (history.call > 0) history.call -= static_cast<std::size_t>(first);
       const KerasTensor* tensor = find(history);
       if (!tensor)
         throw InvalidArgumentError(cat("Layer '", history.layer, "' is not called as often as the ",
@@ -481,8 +493,11 @@ class FunctionalReader {
     return tensors;
   }
 
+  // What the file has, by name: what layers and operations read, and the operations.
+  std::map<std::string, std::vector<History>> inputs_;
+  std::map<std::string, const ConfigObject*> operations_;
   std::map<std::string, std::size_t> entries_;
-  std::vector<Entry> entries_in_order_;
+  std::deque<Entry> entries_in_order_;
 };
 
 Layer read_functional(ArgumentReader& arguments) { return FunctionalReader(arguments).model; }

@@ -83,6 +83,7 @@ ConfigObject layer_object(const Layer& layer) {
     object.module = kUnregistered;  // an error where it is written, not where a wrapper notes it
     return object;
   }
+  if (class_name == "GroupedQueryAttention") object.class_name = "GroupQueryAttention";
   // Keras' classes of these do not take the arguments that all other layers do.
   if (class_name == "Functional") object.config = without(object.config, "dtype");
   if (class_name == "InputLayer" || class_name == "Discretization" ||

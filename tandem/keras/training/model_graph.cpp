@@ -38,7 +38,7 @@ Json functional_json(const FunctionalImpl& model) {
     for (const std::shared_ptr<CallNode>& node : model.graph().nodes()) {
       if (node->layer != layer || node->inputs.empty()) continue;
       Json args = Json::array();
-      for (const KerasTensor& input : node->inputs) {
+      for (const KerasTensor& input : node->sources()) {
         args.push_back({{"class_name", "__keras_tensor__"},
                         {"config", {{"keras_history", history_of(input)}}}});
       }

@@ -38,7 +38,7 @@ std::vector<Box> boxes_of(const Model& model, const PlotOptions& o) {
     std::map<const internal::CallNode*, std::size_t> places;
     for (const auto& node : functional->graph().nodes()) {
       Box box{.lines = text_of(*node->layer, o)};
-      for (const KerasTensor& input : node->inputs) {
+      for (const KerasTensor& input : node->sources()) {
         const auto found = places.find(input.node().get());
         if (found == places.end()) continue;
         box.from.push_back(found->second);

@@ -79,7 +79,7 @@ std::string connections(const LayerImpl& layer, const CallGraph& graph) {
   std::vector<std::string> words;
   for (const auto& node : graph.nodes()) {
     if (node->layer.get() != &layer) continue;
-    for (const KerasTensor& input : node->inputs) {
+    for (const KerasTensor& input : node->sources()) {
       words.push_back(cat(input.name(), "[", input.node()->index, "][", input.index(), "]"));
     }
   }

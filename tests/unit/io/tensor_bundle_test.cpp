@@ -211,6 +211,22 @@ TEST_F(TensorBundle, ReportsWhatIsMissingOrDamaged) {
   EXPECT_THROW(TensorBundleReader(path("m")).read("x"), NotFoundError);
 }
 
+// Large tensors are looked at in the memory of the system's cache, where a file that has become
+// shorter would end the process.
+TEST_F(TensorBundle, FilesThatAreShortenedWhileTheyAreOpenAreDamaged) {
+  TensorBundleWriter writer(path("m"));
+  writer.add("x", grid(1500, 1000));
+  writer.add("y", grid(20, 1000));
+  writer.finish();
+  const TensorBundleReader reader(path("m"));
+  EXPECT_EQ(reader.read("x"), grid(1500, 1000));
+  reader.verify({"x", "y"});
+  std::filesystem::resize_file(path("m.data-00000-of-00001"), 3'000'000);
+  EXPECT_THAT(error_of<DataLossError>([&] { reader.read("x"); }),
+              AllOf(HasSubstr("Read less bytes than requested"), HasSubstr("Tensor 'x'")));
+  EXPECT_THAT(error_of<DataLossError>([&] { reader.verify({"y"}); }), HasSubstr("Tensor 'y'"));
+}
+
 TEST_F(TensorBundle, ReadersThatWereMovedFromSaySo) {
   TensorBundleWriter writer(path("m"));
   writer.add("w", grid(1, 2));

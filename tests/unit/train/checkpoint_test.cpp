@@ -302,6 +302,35 @@ TEST_F(CheckpointTest, DamageIsFoundAndNamed) {
   EXPECT_THROW(checkpoint.restore(saved), DataLossError);
 }
 
+TEST_F(CheckpointTest, DamageAtTheEndOfALargeStateChangesNothing) {
+  constexpr std::int64_t kElements = 18'000'000;  // two do not fit into one group
+  std::vector<Variable> state{Variable(fill({kElements}, 1.0f), {.name = "a"}),
+                              Variable(fill({kElements}, 2.0f), {.name = "b"})};
+  const Checkpoint checkpoint({{"state", state}});
+  const std::string saved = checkpoint.write(path("large"));
+  for (const Variable& v : state) v.assign(fill({kElements}, 3.0f));
+  const auto first = [&](std::size_t i) {
+    return static_cast<const float*>(state[i].read_value().array().raw_data())[0];
+  };
+  checkpoint.restore(saved).assert_consumed();
+  EXPECT_EQ(first(0), 1.0f);
+  EXPECT_EQ(first(1), 2.0f);
+  {
+    std::fstream data(saved + ".data-00000-of-00001", std::ios::in | std::ios::out);
+    data.seekp(2 * kElements * 4 - 7);
+    data.put('x');
+  }
+  for (const Variable& v : state) v.assign(fill({kElements}, 3.0f));
+  try {
+    checkpoint.restore(saved);
+    FAIL() << "a damaged file was restored";
+  } catch (const DataLossError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Tensor 'state/1/.ATTRIBUTES/VARIABLE_VALUE'"));
+  }
+  EXPECT_EQ(first(0), 3.0f) << "the first group is whole, but not taken alone";
+  EXPECT_EQ(first(1), 3.0f);
+}
+
 TEST_F(CheckpointTest, ObjectsNeedNamesOfTheirOwn) {
   const Variable v = variable({1});
   const Checkpoint checkpoint({{"v", v}});
