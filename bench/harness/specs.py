@@ -264,6 +264,8 @@ def checkpoints():
         yield Row(row, "MB/s", "higher",
                   (tensorflow(TENSORFLOW_LIFE, 2), Peer("torch", TORCH_LIFE, 2),
                    Peer(plain, AGAIN, 0.8, plain.replace(" ", "_"))))
+    yield Row("restore_once", "MB/s", "higher",
+              (tensorflow(TENSORFLOW_LIFE, 2, "restore"), Peer("torch", TORCH_LIFE, 1, "restore")))
     yield Row("async_pause", "share", "lower", (), limit=0.02)
     yield Row("async_steps", "x", "lower", (), limit=1.15)
     yield Row("async_memory", "x", "lower", (), limit=1.5)

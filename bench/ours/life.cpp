@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
       {"save", bench::save},
       {"plain_write", bench::plain_write},
       {"restore", bench::restore},
+      {"restore_once", bench::restore_once},
       {"plain_read", bench::plain_read},
       {"async_pause", bench::async_pause},
       {"async_steps", bench::async_steps},

@@ -274,7 +274,7 @@ std::string list_of(const std::vector<std::string>& names) {
 LoadStatus Checkpoint::start_restoring(const std::string& path,
                                        const RestoreOptions& options) const {
   sync();
-  auto restoration = std::make_shared<internal::Restoration>(path, options.renamed);
+  auto restoration = std::make_shared<internal::Restoration>(path, options);
   const auto before = std::exchange(state_->restoration, restoration);
   try {
     state_->apply();

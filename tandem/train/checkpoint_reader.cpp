@@ -71,7 +71,8 @@ void restore_variables(const std::string& path, const NamedVariables& variables,
     names.push_back(name);
     changed.push_back(variable);
   }
-  internal::read_in_groups(*file, path, names, [&](std::size_t i, Tensor value) {
+  const auto check = internal::Check::kAllFirst;
+  internal::read_in_groups(*file, path, names, check, [&](std::size_t i, Tensor value) {
     changed[i].assign(std::move(value));
   });
 }

@@ -31,9 +31,10 @@ std::pair<const void*, std::string> id_of(const ObjectTree::Node& node, const Tr
 
 }  // namespace
 
-Restoration::Restoration(const std::string& prefix, std::map<std::string, std::string> renamed)
+Restoration::Restoration(const std::string& prefix, const RestoreOptions& options)
     : prefix_(prefix),
-      renamed_(std::move(renamed)),
+      renamed_(options.renamed),
+      check_first_(options.check_first),
       file_(saving_for("td::train::Checkpoint").open_checkpoint(prefix)) {}
 
 Restoration::~Restoration() {
@@ -249,7 +250,8 @@ void Restoration::apply(const ObjectTree& tree) {
   });
   std::vector<std::string> keys;
   for (const Change& change : changes) keys.push_back(change.key);
-  read_in_groups(*file_, prefix_, keys, [&](std::size_t i, Tensor value) {
+  const Check check = check_first_ ? Check::kAllFirst : Check::kEachGroup;
+  read_in_groups(*file_, prefix_, keys, check, [&](std::size_t i, Tensor value) {
     try {
       const Change& change = changes[i];
       change.value->restore(change.convert ? change.convert(value) : value);

@@ -80,13 +80,20 @@ Answer save() {
   return {.value = total_mb() / (now() - start), .check = first_elements()};
 }
 
-Answer restore() {
+namespace {
+
+Answer restored(const td::train::RestoreOptions& options) {
   Variables& v = variables();
   if (!files::exists(folder() + "/ours.index")) v.checkpoint.write(folder() + "/ours");
   const double start = now();
-  v.checkpoint.restore(folder() + "/ours").assert_consumed();
+  v.checkpoint.restore(folder() + "/ours", options).assert_consumed();
   return {.value = total_mb() / (now() - start), .check = first_elements()};
 }
+
+}  // namespace
+
+Answer restore() { return restored({}); }
+Answer restore_once() { return restored({.check_first = false}); }
 
 Answer plain_write() {
   Variables& v = variables();

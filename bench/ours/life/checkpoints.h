@@ -10,6 +10,7 @@ namespace bench {
 // cache, as for the peers).
 Answer save();
 Answer restore();
+Answer restore_once();
 // The same bytes in one file: written and synced; read into new memory.
 Answer plain_write();
 Answer plain_read();

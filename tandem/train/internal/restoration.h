@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/runtime/saving.h"
+#include "tandem/train/checkpoint.h"
 #include "tandem/train/internal/object_tree.h"
 
 namespace tandem::train::internal {
@@ -17,15 +18,13 @@ namespace tandem::train::internal {
 /// that are added. Used by one thread at a time.
 class Restoration {
  public:
-  /// `renamed`: paths of our objects and those of the checkpoint's; without objects, beginnings of
-  /// names.
-  Restoration(const std::string& prefix, std::map<std::string, std::string> renamed);
+  Restoration(const std::string& prefix, const RestoreOptions& options);
   ~Restoration();
 
   const std::string& prefix() const { return prefix_; }
   /// Gives values to objects of the tree that have none yet. Nothing is changed unless all fit:
   /// throws InvalidArgumentError naming object, key and both shapes where they do not,
-  /// DataLossError where the files are damaged.
+  /// DataLossError where the files are damaged (RestoreOptions::check_first).
   void apply(const ObjectTree& tree);
   /// Objects that had a value in the checkpoint by now.
   bool is_restored(const ObjectTree::Node& node, const TrackedValue& value) const;
@@ -61,6 +60,7 @@ class Restoration {
 
   std::string prefix_;
   std::map<std::string, std::string> renamed_;
+  bool check_first_;
   std::unique_ptr<ObjectCheckpoint> file_;
   std::vector<int> theirs_;  // by node of the tree
   // What is stored in another form than ours, by node: the key, and what makes our value of it.

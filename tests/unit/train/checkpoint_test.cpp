@@ -329,6 +329,9 @@ TEST_F(CheckpointTest, DamageAtTheEndOfALargeStateChangesNothing) {
   }
   EXPECT_EQ(first(0), 3.0f) << "the first group is whole, but not taken alone";
   EXPECT_EQ(first(1), 3.0f);
+  EXPECT_THROW(checkpoint.restore(saved, {.check_first = false}), DataLossError);
+  EXPECT_EQ(first(0), 1.0f) << "what was whole is taken";
+  EXPECT_EQ(first(1), 3.0f);
 }
 
 TEST_F(CheckpointTest, ObjectsNeedNamesOfTheirOwn) {
