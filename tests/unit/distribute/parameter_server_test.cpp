@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/cluster_status.h"
 #include "tandem/distribute/parameter_server_strategy.h"
 #include "tandem/distribute/server.h"
 #include "tandem/tandem.h"
@@ -18,6 +19,7 @@
 namespace tandem::distribute {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// Servers of this process: their addresses are known once they listen.
