@@ -47,10 +47,15 @@ void ReplicaPlanner::report_silence(const std::string& task) {
   server.lost = true;
 }
 
+int ReplicaPlanner::patience(const Server& server) {
+  return server.incarnation.empty() ? kMaxFailuresOfUnknown : server.loss.patience();
+}
+
 bool ReplicaPlanner::report_failure(const std::string& task) {
   Server& server = servers_[task];
-  if (server.failures < server.loss.patience()) ++server.failures;
-  if (server.failures >= server.loss.patience()) report_silence(task);
+  const int needed = patience(server);
+  if (server.failures < needed) ++server.failures;
+  if (server.failures >= needed) report_silence(task);
   return server.lost;
 }
 

@@ -34,6 +34,9 @@ class ReplicaPlanner {
   /// no answer between as its LossEstimate says, three where most are answered. True if the task is
   /// taken for lost.
   bool report_failure(const std::string& task);
+  /// That many are silence of a task that has never answered. It may serve in a newer view than
+  /// others know of, which would be lost if a new chief went on without it.
+  static constexpr int kMaxFailuresOfUnknown = 30;
   /// Goes on with what servers hold, by what was reported: the first view of each home. Homes of
   /// which none holds anything are not managed; they are returned.
   std::vector<std::string> take_over();
@@ -88,6 +91,7 @@ class ReplicaPlanner {
   std::vector<Member> survivors(const std::string& name, const std::vector<Member>& members) const;
   /// The home's view for a task.
   static Command command(const std::string& name, const Home& home, const std::string& task);
+  static int patience(const Server& server);
   const proto::ReplicaState* held(const std::string& task, const std::string& home) const;
   /// How many tasks of a home's chain the records of its first one reach; all, as far as is known.
   std::size_t num_reached(const std::string& name, const Home& home) const;

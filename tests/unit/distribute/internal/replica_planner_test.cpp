@@ -203,6 +203,20 @@ TEST(ReplicaChainTest, TasksBeforeABrokenLinkGoOn) {
   EXPECT_EQ(two.front().view.chain, (std::vector<std::string>{"a", "b"}));
 }
 
+// "a" has gone on alone since "b" was in its view: a new chief that went on with "b" would lose
+// what "a" has acknowledged.
+TEST_F(ReplicaPlannerTest, ANewChiefWaitsLongerForAServerThatItDoesNotKnow) {
+  ReplicaPlanner next(kTasks, 2);
+  next.report("b", answer("b1", 1));
+  for (int failure = 1; failure < 10 * LossEstimate::kMinPatience; ++failure)
+    EXPECT_FALSE(next.report_failure("a"));
+  next.report("a", answer("a1", 2));
+  EXPECT_EQ(next.take_over(), std::vector<std::string>{"b"});
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "a");
+}
+
 // It serves in a view of an earlier chief, of which the new one has not heard when it takes over.
 TEST_F(ReplicaPlannerTest, AHomeThatWasSilentGoesOnInANewerView) {
   ReplicaPlanner next(kTasks, 2);
