@@ -61,10 +61,14 @@ bool ReplicaPlanner::report_failure(const std::string& task) {
 
 const proto::ReplicaState* ReplicaPlanner::held(const std::string& task,
                                                 const std::string& home) const {
+  return servers_.at(task).answers ? last_held(task, home) : nullptr;
+}
+
+const proto::ReplicaState* ReplicaPlanner::last_held(const std::string& task,
+                                                     const std::string& home) const {
   const Server& server = servers_.at(task);
   const auto found = server.held.find(home);
-  if (!server.answers || found == server.held.end() || found->second.state_id.empty())
-    return nullptr;
+  if (found == server.held.end() || found->second.state_id.empty()) return nullptr;
   return &found->second;
 }
 
@@ -77,7 +81,8 @@ bool ReplicaPlanner::go_on(const std::string& name, const std::string& state_id)
   std::vector<std::pair<std::string, const proto::ReplicaState*>> holders;
   std::int64_t newest = 0, epoch = -1;
   for (const std::string& task : candidates(name)) {
-    const proto::ReplicaState* state = held(task, name);
+    // One that is silent now may have gone on alone since: it is waited for.
+    const proto::ReplicaState* state = last_held(task, name);
     if (!state) continue;
     newest = std::max(newest, state->view->epoch);
     if (!state_id.empty() && state->state_id != state_id) continue;

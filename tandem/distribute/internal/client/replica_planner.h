@@ -92,7 +92,10 @@ class ReplicaPlanner {
   /// The home's view for a task.
   static Command command(const std::string& name, const Home& home, const std::string& task);
   static int patience(const Server& server);
+  /// What a task holds of a home's variables; null if that is nothing, or the task is silent.
   const proto::ReplicaState* held(const std::string& task, const std::string& home) const;
+  /// What it held when it answered last.
+  const proto::ReplicaState* last_held(const std::string& task, const std::string& home) const;
   /// How many tasks of a home's chain the records of its first one reach; all, as far as is known.
   std::size_t num_reached(const std::string& name, const Home& home) const;
 

@@ -217,6 +217,33 @@ TEST_F(ReplicaPlannerTest, ANewChiefWaitsLongerForAServerThatItDoesNotKnow) {
   EXPECT_EQ(commands.front().task, "a");
 }
 
+// It has answered the new chief once, and is silent when that takes over.
+TEST_F(ReplicaPlannerTest, ANewChiefWaitsForASilentServerWithANewerView) {
+  ReplicaPlanner next(kTasks, 2);
+  next.report("a", answer("a1", 2));
+  next.report("b", answer("b1", 1));
+  next.report_silence("a");
+  EXPECT_EQ(next.take_over(), std::vector<std::string>{"b"});
+  EXPECT_TRUE(next.plan().empty());
+  next.report("a", answer("a1", 2));
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "a");
+  EXPECT_EQ(commands.front().since, 2);
+}
+
+// Both were in the newest view, so that the one that is left has everything.
+TEST_F(ReplicaPlannerTest, ANewChiefGoesOnWithoutASilentServerOfTheSameView) {
+  ReplicaPlanner next(kTasks, 2);
+  next.report("a", answer("a1", 1));
+  next.report("b", answer("b1", 1));
+  next.report_silence("a");
+  EXPECT_EQ(next.take_over(), std::vector<std::string>{"b"});
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "b");
+}
+
 // It serves in a view of an earlier chief, of which the new one has not heard when it takes over.
 TEST_F(ReplicaPlannerTest, AHomeThatWasSilentGoesOnInANewerView) {
   ReplicaPlanner next(kTasks, 2);
