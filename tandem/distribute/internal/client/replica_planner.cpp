@@ -180,7 +180,7 @@ std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
     const auto equal = [](const Member& one, const Member& other) {
       return one.task == other.task && one.incarnation == other.incarnation;
     };
-    const auto is_changed = [&] {
+    const auto is_changed = [&, &home = home] {
       return !std::equal(chain.begin(), chain.end(), home.chain.begin(), home.chain.end(), equal);
     };
     // A view that nothing is acknowledged in yet is not replaced to add tasks: the first one may
