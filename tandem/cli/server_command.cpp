@@ -34,8 +34,7 @@ void await_ending_signals() {
 
 // What is given, completed by what the environment says.
 distribute::Server::Options options_of(const ServerArguments& arguments,
-                                       const distribute::Commands& library,
-                                       std::shared_ptr<const void>& membership) {
+                                       const distribute::Commands& library) {
   distribute::Server::Options options;
   options.job = arguments.job;
   options.task = arguments.task;
@@ -61,10 +60,10 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
     joining.cluster_name = arguments.etcd_cluster;
     joining.job = arguments.job;
     joining.address = arguments.address;
-    auto [member, here] = library.join_etcd(joining, jobs, kPatience);
-    membership = std::move(member);
-    options.cluster = here.cluster();
-    options.task = here.task();
+    distribute::Commands::Joined joined = library.join_etcd(joining, jobs, kPatience);
+    options.cluster = joined.here.cluster();
+    options.task = joined.here.task();
+    options.members = std::move(joined.members);
   } else if (!arguments.cluster.empty()) {
     options.cluster = library.parse_cluster(arguments.cluster);
   } else if (!arguments.cluster_file.empty()) {
@@ -89,9 +88,8 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
 void run_server(const ServerArguments& arguments) {
   await_ending_signals();
   const distribute::Commands& library = distribute_library();
-  std::shared_ptr<const void> membership;  // as long as it serves
   library.serve(
-      options_of(arguments, library, membership), std::chrono::milliseconds(10'000),
+      options_of(arguments, library), std::chrono::milliseconds(10'000),
       [](const std::string& description) { std::cout << description << std::endl; },
       [] {
         while (sem_wait(&ending) != 0) continue;  // another signal

@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/internal/client/etcd_client.h"
 #include "tandem/fs/file_system.h"
 
 namespace tandem::distribute {
 namespace {
+
+constexpr auto kEtcdPatience = std::chrono::seconds(10);
 
 int parse_number(std::string_view text, std::string_view what) {
   int number = 0;
@@ -268,6 +271,13 @@ ClusterResolver ClusterResolver::from_kubernetes(const Environment& environment)
     }
   }
   return {std::move(cluster), own_job, own_task};
+}
+
+ClusterResolver ClusterResolver::from_etcd(const String& endpoint, const JobSizes& jobs,
+                                           const String& cluster_name,
+                                           std::chrono::milliseconds patience) {
+  const EtcdClient etcd(endpoint, cluster_name, kEtcdPatience);
+  return {etcd.wait_for(jobs, patience), "", -1};
 }
 
 ClusterResolver::JobSizes ClusterResolver::parse_job_sizes(StringView given) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -27,8 +28,8 @@ class TANDEM_EXPORT ClusterResolver {
   /// `task` -1: this process is none of the tasks, such as a client.
   ClusterResolver(ClusterSpec cluster, String job, int task);
 
-  /// By the first of these that is set: TF_CONFIG, TANDEM_CLUSTER_JOBS in a stateful set, Slurm's,
-  /// MPI's.
+  /// By the first of these that is set: TF_CONFIG, Slurm's, MPI's, TANDEM_CLUSTER_JOBS in a
+  /// stateful set.
   static ClusterResolver from_environment();
   static ClusterResolver from_environment(const Environment& environment);
 
@@ -51,6 +52,13 @@ class TANDEM_EXPORT ClusterResolver {
   /// HOSTNAME ("worker-3"), TANDEM_SERVICE (the headless service, by default the job's name) and
   /// TANDEM_PORT (2222).
   static ClusterResolver from_kubernetes(const Environment& environment);
+
+  /// The members of a cluster that an etcd knows (EtcdMembership), once each job has at least so
+  /// many. This process is none of the tasks. Throws UnavailableError if etcd does not answer, and
+  /// DeadlineExceededError naming the members that there are after `patience`.
+  static ClusterResolver from_etcd(const String& endpoint, const JobSizes& jobs,
+                                   const String& cluster_name = "tandem",
+                                   std::chrono::milliseconds patience = std::chrono::minutes(10));
 
   /// "ps=2;worker=4".
   static JobSizes parse_job_sizes(StringView text);

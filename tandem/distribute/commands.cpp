@@ -22,7 +22,7 @@ extern "C" TANDEM_EXPORT const Commands* tandem_distribute_commands() {
             const auto sizes = ClusterResolver::parse_job_sizes(jobs);
             const auto member = std::make_shared<const EtcdMembership>(options);
             ClusterResolver here = member->wait_for(sizes, patience);
-            return std::pair(std::shared_ptr<const void>(member), std::move(here));
+            return Commands::Joined{std::move(here), [member] { return member->members(); }};
           },
       .cluster_status = &cluster_status,
       .cluster_devices = &cluster_devices,

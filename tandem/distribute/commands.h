@@ -27,10 +27,13 @@ struct Commands {
   ClusterSpec (*parse_cluster)(StringView text);
   ClusterResolver (*resolve_file)(const String& path);
   ClusterResolver (*resolve_environment)();
-  /// Joins, and waits until the jobs ("ps=1;worker=2") have their members. The first result is the
-  /// membership: it ends with that.
-  std::pair<std::shared_ptr<const void>, ClusterResolver> (*join_etcd)(
-      const EtcdMembership::Options& options, StringView jobs, std::chrono::milliseconds patience);
+  /// Joins, and waits until the jobs ("ps=1;worker=2") have their members.
+  struct Joined {
+    ClusterResolver here;
+    std::function<ClusterSpec()> members;  ///< those of now; the membership ends with this
+  };
+  Joined (*join_etcd)(const EtcdMembership::Options& options, StringView jobs,
+                      std::chrono::milliseconds patience);
   std::vector<TaskStatus> (*cluster_status)(const String& target, const Security& security);
   DeviceSet (*cluster_devices)(const String& target, const Security& security);
   std::unique_ptr<RemoteSession> (*open_session)(const std::string& target,

@@ -19,6 +19,7 @@
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/parameters/sharding.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
+#include "tandem/distribute/internal/task/member_watch.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
@@ -77,7 +78,8 @@ struct ParameterServerStrategy::Impl {
   explicit Impl(Options given)
       : options((check(given), std::move(given))),
         network(std::make_unique<GrpcNetwork>(TlsFiles{
-            options.security.certificate, options.security.key, options.security.authority})) {
+            options.security.certificate, options.security.key, options.security.authority})),
+        peers(options.cluster, *network) {
     Coordinator::Options workers;
     const auto& jobs = options.cluster.jobs();
     const auto of_job = [&](const std::string& job) {
@@ -87,18 +89,22 @@ struct ParameterServerStrategy::Impl {
       return found->second;
     };
     for (const auto& [task, address] : of_job(options.worker_job)) {
-      workers.workers.emplace_back(task_name(options.worker_job, task), network->channel(address));
+      const std::string name = task_name(options.worker_job, task);
+      workers.workers.emplace_back(name, peers.channel(name));
     }
     for (const auto& [task, address] : of_job(options.server_job)) {
-      servers.push_back({task_name(options.server_job, task), network->channel(address), {}, {}});
+      const std::string name = task_name(options.server_job, task);
+      servers.push_back({name, peers.channel(name), {}, {}});
     }
     workers.replicas_to_aggregate = options.replicas_to_aggregate;
     workers.has_backups = options.drop_stale;
     workers.heartbeat_timeout = options.heartbeat_timeout;
     workers.on_event = options.on_event;
     coordinator.emplace(std::move(workers));
+    members.emplace(options.members, [this](const ClusterSpec& now) { learn(now); });
   }
   ~Impl() {
+    members->stop();
     coordinator->stop();
     if (watch) watch->stop();
     network.reset();  // ends calls that still refer to the coordinator and the watch
@@ -110,6 +116,17 @@ struct ParameterServerStrategy::Impl {
     std::shared_ptr<ParameterClient> variables;  // to the task that serves them
     std::string state_id;
   };
+
+  // Tasks that are new, or have moved.
+  void learn(const ClusterSpec& now) {
+    if (!peers.update(now)) return;
+    const auto found = now.jobs().find(options.worker_job);
+    if (found == now.jobs().end()) return;
+    for (const auto& [task, address] : found->second) {
+      const std::string name = task_name(options.worker_job, task);
+      coordinator->add_worker(name, peers.channel(name));
+    }
+  }
 
   static Bytes call(const ServerTask& server, const char* method, Bytes request) {
     std::promise<std::pair<Status, Bytes>> answer;
@@ -279,6 +296,7 @@ struct ParameterServerStrategy::Impl {
   const Options options;
   const std::string name = new_handle();  // of this chief
   std::unique_ptr<GrpcNetwork> network;
+  Peers peers;
   std::vector<ServerTask> servers;
   std::vector<Variable> variables;  // the trainable ones first
   std::size_t num_trainable = 0;
@@ -286,6 +304,7 @@ struct ParameterServerStrategy::Impl {
   std::int64_t num_updates = 0;
   std::optional<Coordinator> coordinator;
   std::optional<ServerWatch> watch;  // of replicas
+  std::optional<MemberWatch> members;
 };
 
 ParameterServerStrategy::ParameterServerStrategy(Options options)

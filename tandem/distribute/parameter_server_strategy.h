@@ -85,6 +85,11 @@ class TANDEM_EXPORT ParameterServerStrategy {
  public:
   struct Options {
     ClusterSpec cluster = {};
+    /// The tasks of now, such as `EtcdMembership::members`: asked for twice a second, on a thread
+    /// of the strategy. Workers that are new get closures, and tasks that have moved to another
+    /// address are called there; new parameter servers get nothing. Empty: the tasks are always
+    /// those of `cluster`.
+    std::function<ClusterSpec()> members = {};
     Security security = {};
     ServerOptimizer optimizer = {};
     Partitioner partitioner = {};
@@ -105,7 +110,7 @@ class TANDEM_EXPORT ParameterServerStrategy {
     String server_job = "ps";
     /// A worker that has not answered for so long is taken for lost.
     std::chrono::milliseconds heartbeat_timeout{10'000};
-    /// Gets a line when a worker is lost or comes back. On a thread of the strategy.
+    /// Gets a line when a worker is lost, comes back or is new. On a thread of the strategy.
     std::function<void(const std::string& line)> on_event = {};
   };
   explicit ParameterServerStrategy(Options options);

@@ -14,6 +14,7 @@
 #include "tandem/distribute/internal/server/metrics_server.h"
 #include "tandem/distribute/internal/server/profiler_service.h"
 #include "tandem/distribute/internal/server/status_service.h"
+#include "tandem/distribute/internal/task/member_watch.h"
 #include "tandem/distribute/internal/worker/worker_service.h"
 
 namespace tandem::distribute {
@@ -127,7 +128,7 @@ struct Server::Impl {
     eager_service.add_to(methods);
     parameters.add_to(methods);
     closures.add_to(methods);
-    status_service.emplace(master, parameters, cluster);
+    status_service.emplace(master, parameters, peers);
     status_service->add_to(methods);
     profiler_service.add_to(methods);
     server.emplace(methods, bind, tls_files(options.security));
@@ -136,9 +137,12 @@ struct Server::Impl {
       metrics.emplace(options.metrics_port, [this] { return status_service->metrics(); });
     address = listening.host;
     if (!address.starts_with("unix:")) address += cat(":", server->port());
+    members.emplace(options.members,
+                    [this](const ClusterSpec& now) { static_cast<void>(peers.update(now)); });
   }
 
   void drain(std::chrono::milliseconds patience) {
+    members->stop();
     parameters.close();
     profiler_service.close();
     server->drain(patience);
@@ -152,7 +156,7 @@ struct Server::Impl {
   const std::string bind;
   Runtime runtime;
   GrpcNetwork network;
-  const Peers peers;
+  Peers peers;
   Worker worker;
   Master master;
   WorkerService worker_service;
@@ -166,6 +170,7 @@ struct Server::Impl {
   std::optional<GrpcServer> server;
   std::optional<MetricsServer> metrics;
   std::string address;
+  std::optional<MemberWatch> members;
 };
 
 Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}

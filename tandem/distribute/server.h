@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,10 @@ class TANDEM_EXPORT Server {
  public:
   struct Options {
     ClusterSpec cluster = {};
+    /// The tasks of now, such as `EtcdMembership::members`: asked for twice a second, on a thread
+    /// of the server, so that it learns of tasks that are new or have moved to another address.
+    /// Empty: they are always those of `cluster`.
+    std::function<ClusterSpec()> members = {};
     String job = "localhost";
     int task = 0;
     int port = -1;  ///< in place of the one in the cluster; 0 takes a free one

@@ -12,6 +12,7 @@ import unittest
 import servers
 
 TD = servers.td_path()
+PROGRAM = os.environ.get("TANDEM_CONNECT_TEST", "")
 
 
 class EtcdTest(unittest.TestCase):
@@ -28,12 +29,12 @@ class EtcdTest(unittest.TestCase):
         self.addCleanup(self.etcd.wait)
         self.addCleanup(self.etcd.kill)
 
-    def start(self, job):
+    def start(self, job, jobs="ps=1;worker=2"):
         port, = servers.free_ports(1)
         process = subprocess.Popen(
             [TD, "server", "--etcd", self.endpoint, "--job", job, "--address", f"localhost:{port}"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=dict(os.environ, TANDEM_CLUSTER_JOBS="ps=1;worker=2"))
+            env=dict(os.environ, TANDEM_CLUSTER_JOBS=jobs))
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         return process, f"localhost:{port}"
@@ -55,6 +56,25 @@ class EtcdTest(unittest.TestCase):
         again = [self.start(job) for job in ("worker", "ps", "worker")]
         lines = [process.stdout.readline().strip().rpartition(" as ")[2] for process, _ in again]
         self.assertEqual(sorted(lines), sorted(names))
+
+    @unittest.skipUnless(os.path.exists(PROGRAM), "tests/distribute_test is not built")
+    def test_a_strategy_uses_members_that_are_new(self):
+        jobs = "ps=1;worker=1"
+        _, (worker, _) = [self.start(job, jobs) for job in ("ps", "worker")]
+        chief = subprocess.Popen([PROGRAM, "--gtest_filter=EtcdClusterTest.*"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True,
+                                 env=dict(os.environ, TANDEM_TEST_ETCD=self.endpoint))
+        self.addCleanup(chief.kill)
+        shown = []
+        for line in chief.stdout:
+            shown.append(line)
+            if line == "trained\n":
+                break
+        worker.kill()
+        self.start("worker", jobs)  # the number 0 is taken until the lease of the first one has run out
+        shown.append(chief.communicate(timeout=120)[0])
+        self.assertEqual(chief.returncode, 0, "".join(shown))
+        self.assertIn("[  PASSED  ] 1 test.", shown[-1])
 
     def test_what_is_missing_is_said(self):
         done = subprocess.run([TD, "server", "--etcd", self.endpoint, "--job", "ps"], capture_output=True, text=True,

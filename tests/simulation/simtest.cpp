@@ -1,5 +1,9 @@
 // Parameter servers under a simulated network and clock:
-//   simtest --seeds N [--start S] [--report FILE] [--trace messages]
+//   simtest --seeds N [--start S] [--report FILE] [--trace messages] [--loss SHARE]
+//   simtest --seed S ...
+//
+// With --loss each seed has that share of messages lost, and above 0.4, the highest that seeds
+// choose, as much more time as calls then need to get through.
 //
 // A seed decides delays, lost and repeated messages, their order, partitions of the network, when
 // logs reach the disk, and when servers, workers and the chief are killed, paused and started
@@ -26,7 +30,9 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,15 +52,24 @@ using namespace tandem::simulation;
 namespace {
 
 constexpr double kTooLong = 2'000;  // seconds of the simulated clock
+constexpr double kMaxLoss = 0.4;    // that seeds choose
+
+// How long closures may take: a call gets through where neither request nor answer is lost.
+double too_long(double loss) {
+  const auto passes = [](double lost) { return (1 - lost) * (1 - lost); };
+  return kTooLong * std::max(1.0, passes(kMaxLoss) / passes(loss));
+}
 
 struct Settings {
-  explicit Settings(Clock& clock) : workers(1 + clock.number(3)), closures(10 + clock.number(30)) {
+  Settings(Clock& clock, std::optional<double> given_loss)
+      : workers(1 + clock.number(3)), closures(10 + clock.number(30)) {
     replicas = clock.chance(0.6) ? 2 : 1;
     durable = replicas == 1 || clock.chance(0.3);
     servers = replicas == 1 ? 1 + clock.number(2) : 2 + clock.number(2);
     to_aggregate = clock.chance(0.5) ? 0 : workers;
     max_staleness = to_aggregate == 0 && clock.chance(0.3) ? 1 + clock.number(3) : 0;
-    loss = clock.chance(0.3) ? 0 : std::min(0.2 * clock.seconds(0.5), 0.4);
+    loss = clock.chance(0.3) ? 0 : std::min(0.2 * clock.seconds(0.5), kMaxLoss);
+    if (given_loss) loss = *given_loss;
   }
   int workers, closures, servers, replicas, to_aggregate;
   std::int64_t max_staleness;
@@ -64,12 +79,12 @@ struct Settings {
 
 class Simulation {
  public:
-  /// With `messages` the trace has what happens to each message, too.
-  Simulation(std::uint64_t seed, bool messages)
+  /// With `messages` the trace has what happens to each message, too. `loss` replaces the seed's.
+  Simulation(std::uint64_t seed, bool messages, std::optional<double> loss)
       : clock_(seed),
         network_(clock_, messages ? [this](const std::string& line) { note(line); }
                                   : std::function<void(const std::string&)>()),
-        settings_(clock_),
+        settings_(clock_, loss),
         cluster_(clock_, network_,
                  {settings_.servers, settings_.replicas, settings_.durable,
                   cat("ram://simulation/", seed)}) {
@@ -99,7 +114,7 @@ class Simulation {
   /// Empty if all is well, else what is wrong.
   std::string run() {
     while (finished_.size() < static_cast<std::size_t>(settings_.closures) && failure_.empty()) {
-      if (!clock_.step(kTooLong))
+      if (!clock_.step(too_long(settings_.loss)))
         return cat("closures hang: ", settings_.closures - static_cast<int>(finished_.size()));
     }
     if (!failure_.empty()) return failure_;
@@ -114,7 +129,6 @@ class Simulation {
     int closure = -1;
     int round = 0;         // answers to earlier ones are not looked at
     std::size_t open = 0;  // servers that have not answered
-    bool stale = false;
     std::vector<proto::PullResponse> pulled;
     std::vector<std::shared_ptr<ParameterClient>> clients;  // by home
     std::shared_ptr<Cancellation> calls = std::make_shared<Cancellation>();
@@ -253,8 +267,9 @@ class Simulation {
               failure_ = cat(homes()[h], ": ", status.message);
               return;
             }
+            --asked.open;
             answer(h, std::move(reply));
-            if (--asked.open == 0) end();
+            if (asked.round == round && asked.open == 0) end();
           });
     }
   }
@@ -282,7 +297,6 @@ class Simulation {
   void push(int w) {
     Array gradient = Array::zeros(DType::kFloat, Shape{settings_.closures});
     gradient.data<float>()[worker(w).closure] = 1;
-    worker(w).stale = false;
     ask_all(
         w, kPushGradients,
         [&](std::size_t h) {
@@ -307,11 +321,10 @@ class Simulation {
         [this, w](std::size_t, Bytes reply) {
           proto::PushResponse response;
           read_message(reply, response);
-          worker(w).stale = worker(w).stale || response.stale;
+          if (response.stale) pull(w);  // the other answers are not waited for
         },
         [this, w] {
           Worker& pushing = worker(w);
-          if (pushing.stale) return pull(w);
           finished_.insert(std::exchange(pushing.closure, -1));
           progress_ = clock_.now();
           if (w < settings_.workers) work(w);
@@ -451,22 +464,43 @@ int main(int argc, char** argv) {
   std::uint64_t seeds = 300, start = 1;
   std::string report;
   bool messages = false;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  std::optional<double> loss;
+  for (int i = 1; i < argc; i += 2) {
     const std::string word = argv[i];
-    if (word == "--seeds") seeds = std::stoull(argv[i + 1]);
-    if (word == "--start") start = std::stoull(argv[i + 1]);
-    if (word == "--report") report = argv[i + 1];
-    if (word == "--trace") messages = std::string_view(argv[i + 1]) == "messages";
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    try {
+      if (word == "--seeds") {
+        seeds = std::stoull(value);
+      } else if (word == "--start") {
+        start = std::stoull(value);
+      } else if (word == "--seed") {
+        start = std::stoull(value);
+        seeds = 1;
+      } else if (word == "--report" && !value.empty()) {
+        report = value;
+      } else if (word == "--trace" && value == "messages") {
+        messages = true;
+      } else if (word == "--loss" && std::stod(value) >= 0 && std::stod(value) < 1) {
+        loss = std::stod(value);
+      } else {
+        throw std::invalid_argument(word);
+      }
+    } catch (const std::logic_error&) {
+      std::cerr << "simtest: what is '" << word << " " << value
+                << "'?\nsimtest [--seeds N] [--start S] [--seed S] [--report FILE] "
+                   "[--trace messages] [--loss SHARE]\n";
+      return 2;
+    }
   }
   std::uint64_t failed = 0;
   for (std::uint64_t seed = start; seed < start + seeds; ++seed) {
-    Simulation simulation(seed, messages);
+    Simulation simulation(seed, messages, loss);
     const std::string wrong = simulation.run();
     if (messages || (!wrong.empty() && failed == 0)) std::cout << simulation.trace();
     if (wrong.empty()) continue;
     std::cout << "seed " << seed << ": " << wrong << "\n";
     if (failed++ == 0 && !messages)
-      std::cout << "(--seeds 1 --start " << seed << " --trace messages shows each message)\n";
+      std::cout << "(--seed " << seed << " --trace messages shows each message)\n";
   }
   std::cout << "simtest: " << seeds << " seeds, " << failed << " failed" << std::endl;
   if (!report.empty()) std::ofstream(report, std::ios::app) << seeds << " " << failed << "\n";

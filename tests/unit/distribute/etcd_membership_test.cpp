@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +20,10 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/core/thread_annotations.h"
+#include "tandem/distribute/parameter_server_strategy.h"
 #include "tandem/distribute/server.h"
+#include "tandem/tandem.h"
 
 namespace tandem::distribute {
 namespace {
@@ -101,6 +106,28 @@ TEST_F(EtcdMembershipTest, MembersJoinAndLeave) {
   }
 }
 
+// A client asks without being a member.
+TEST_F(EtcdMembershipTest, AResolverWaitsForTheMembers) {
+  const EtcdMembership ps(member("ps", "h1:1"));
+  std::optional<EtcdMembership> worker;
+  std::thread later([&] { worker.emplace(member("worker", "h2:1")); });
+  const ClusterResolver here =
+      ClusterResolver::from_etcd(endpoint_, {{"ps", 1}, {"worker", 1}}, "test", 30s);
+  later.join();
+  EXPECT_EQ(here.cluster().to_string(), "ps=h1:1;worker=h2:1");
+  EXPECT_FALSE(here.is_task());
+  EXPECT_EQ(here.master(), "grpc://h2:1");
+  try {
+    ClusterResolver::from_etcd(endpoint_, {{"worker", 2}}, "test", 1ms);
+    FAIL();
+  } catch (const DeadlineExceededError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("its members are ps=h1:1;worker=h2:1"));
+  }
+  // Clusters of other names are not seen.
+  EXPECT_THROW(ClusterResolver::from_etcd(endpoint_, {{"ps", 1}}, "other", 1ms),
+               DeadlineExceededError);
+}
+
 TEST_F(EtcdMembershipTest, OneMemberLeads) {
   std::optional<EtcdMembership> first(std::in_place, member("chief", "h1:1"));
   const EtcdMembership second(member("chief", "h2:1"));
@@ -128,6 +155,46 @@ TEST_F(EtcdMembershipTest, ALeaseIsRenewedAndRunsOut) {
   ::kill(etcd_, SIGCONT);
 }
 
+// With processes that tests/cluster/etcd_test.py begins: once this has said "trained" it kills the
+// worker there is and begins another one.
+TEST(EtcdClusterTest, AStrategyUsesMembersThatAreNew) {
+  const char* const endpoint = std::getenv("TANDEM_TEST_ETCD");
+  if (!endpoint) GTEST_SKIP() << "runs in tests/cluster/etcd_test.py";
+  Mutex mutex;
+  std::condition_variable changed;
+  bool is_new = false;
+  ParameterServerStrategy::Options options;
+  options.cluster = ClusterResolver::from_etcd(endpoint, {{"ps", 1}, {"worker", 1}}).cluster();
+  options.members = [endpoint] { return ClusterResolver::from_etcd(endpoint, {}).cluster(); };
+  options.optimizer = {.name = "sgd", .learning_rate = 1.0};
+  options.on_event = [&](const std::string& line) {
+    const MutexLock lock(mutex);
+    is_new = is_new || line == "/job:worker/replica:0/task:1 is new";
+    changed.notify_all();
+  };
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(
+      [&w](std::span<const Tensor> in) { return std::vector{reduce_sum(w.value() * in[0])}; },
+      {Tensor(1.0f)});
+  const auto train = [&] {
+    for (int i = 0; i < 10; ++i) strategy.schedule(step, {Tensor(1.0f)});
+    strategy.join();
+  };
+  train();
+  std::cout << "trained" << std::endl;
+  {
+    MutexLock lock(mutex);
+    const auto until = std::chrono::steady_clock::now() + 60s;
+    while (!is_new && std::chrono::steady_clock::now() < until) lock.wait_until(changed, until);
+    ASSERT_TRUE(is_new);
+  }
+  train();
+  strategy.read_variables();
+  EXPECT_EQ(w.value().array().values<float>()[0], -20.0f);
+}
+
 TEST(EtcdTest, SaysThatNoneAnswers) {
   EtcdMembership::Options options;
   options.endpoint = "localhost:1";
@@ -144,6 +211,10 @@ TEST(EtcdTest, SaysThatNoneAnswers) {
   options.address = "h:1";
   options.lease = 0s;
   EXPECT_THROW(EtcdMembership{options}, InvalidArgumentError);
+  options.lease = 2s;
+  options.cluster_name = "a/b";
+  EXPECT_THROW(EtcdMembership{options}, InvalidArgumentError);
+  EXPECT_THROW(ClusterResolver::from_etcd("localhost:1", {}, ""), InvalidArgumentError);
 }
 
 }  // namespace

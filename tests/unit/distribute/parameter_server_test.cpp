@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/cluster_status.h"
 #include "tandem/distribute/parameter_server_strategy.h"
 #include "tandem/distribute/server.h"
 #include "tandem/tandem.h"
@@ -18,6 +19,7 @@
 namespace tandem::distribute {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// Servers of this process: their addresses are known once they listen.
@@ -115,6 +117,46 @@ TEST(ParameterServerTest, PartitionersCountAsTensorFlows) {
   EXPECT_EQ(Partitioner::min_size(1000, 8).num_shards(100, 4000), 4);
   EXPECT_EQ(Partitioner::min_size(1000, 2).num_shards(100, 4000), 2);
   EXPECT_EQ(Partitioner::max_size(1000).num_shards(100, 4001), 5);
+}
+
+// A table goes to one server, all that is small to the other one.
+TEST(ParameterServerTest, BySizeVariablesAreOnTheServerWithTheFewestBytes) {
+  Cluster cluster(2, 1);
+  auto options = sgd(cluster);
+  options.placement = ShardPlacement::kBySize;
+  ParameterServerStrategy strategy(options);
+  std::vector<Variable> variables{Variable(zeros({1000, 4}), {.name = "table"})};
+  for (const char* name : {"a", "b", "c"})
+    variables.emplace_back(zeros({4}), VariableOptions{.name = name});
+  strategy.add_variables(variables);
+  const std::vector<TaskStatus> tasks = cluster_status("grpc://" + cluster.spec().address("ps", 1));
+  const auto parameters = [&](const std::string& task) {
+    std::string json;
+    for (const TaskStatus& status : tasks) {
+      if (status.task == task) json = status.json;
+    }
+    const std::size_t begin = json.find("\"parameters\":");
+    return begin == std::string::npos ? json : json.substr(begin, json.find('}', begin) - begin);
+  };
+  EXPECT_THAT(parameters("/job:ps/replica:0/task:0"),
+              AllOf(HasSubstr("\"bytes\":16000"), HasSubstr("\"count\":1")));
+  EXPECT_THAT(parameters("/job:ps/replica:0/task:1"),
+              AllOf(HasSubstr("\"bytes\":48"), HasSubstr("\"count\":3")));
+  const auto step = strategy.train_function(
+      [&](std::span<const Tensor> in) {
+        Tensor sum = reduce_sum(variables[0].value());
+        for (std::size_t v = 1; v < variables.size(); ++v)
+          sum = sum + reduce_sum(variables[v].value());
+        return std::vector{sum * in[0]};
+      },
+      {Tensor(1.0f)});
+  strategy.schedule(step, {Tensor(2.0f)});
+  strategy.join();
+  strategy.read_variables();
+  for (const Variable& variable : variables) {
+    for (const float value : variable.value().array().values<float>())
+      ASSERT_EQ(value, -2.0f) << variable.name();
+  }
 }
 
 TEST(ParameterServerTest, SynchronousUpdatesAreMeans) {
@@ -442,6 +484,62 @@ TEST(ParameterServerTest, ANewChiefGoesOnWithReplicas) {
   EXPECT_EQ(next.num_updates(), 10);
   train(next);
   EXPECT_EQ(w.value().array().values<float>()[1], -20.0f);
+}
+
+// The only worker there was is gone, so that the new one has to run what is left. The server, with
+// its folder, moves to another port: chief and worker have to find it there.
+TEST(ParameterServerTest, NewMembersAreUsedAndTasksThatMoveAreFound) {
+  const Folder folder;
+  Mutex mutex;
+  ClusterSpec now;
+  const auto members = [&] {
+    const MutexLock lock(mutex);
+    return now;
+  };
+  const auto start = [&](const std::string& job, int task) {
+    Server::Options options;
+    options.cluster = members();
+    options.cluster.set_address(job, task, "localhost:0");
+    options.members = members;
+    options.job = job;
+    options.task = task;
+    options.inter_op_threads = options.intra_op_threads = 1;
+    if (job == "ps") options.durable = folder.file("state");
+    auto server = std::make_unique<Server>(options);
+    const MutexLock lock(mutex);
+    now.set_address(job, task, server->address());
+    return server;
+  };
+  auto ps = start("ps", 0);
+  auto first = start("worker", 0);
+  ParameterServerStrategy::Options options;
+  options.cluster = members();
+  options.members = members;
+  options.optimizer = {.name = "sgd", .learning_rate = 1.0};
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  const auto train = [&](int steps) {
+    for (int i = 0; i < steps; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  };
+  train(10);
+  strategy.join();
+  first.reset();
+  train(10);
+  const auto second = start("worker", 1);
+  strategy.join();
+  ps.reset();
+  train(10);
+  ps = start("ps", 0);
+  strategy.join();
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 30);
+  EXPECT_EQ(w.value().array().values<float>()[0], -30.0f);
+  for (const TaskStatus& task : cluster_status(second->target())) {
+    if (task.task != second->task()) continue;
+    EXPECT_THAT(task.json, HasSubstr(ps->address()));
+  }
 }
 
 TEST(ParameterServerTest, AWorkerThatIsLostIsReplaced) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/proto/parameters.h"
@@ -27,13 +26,30 @@ struct ParameterClient::Call {
   ReplyDone done;
   Time until;  // unless a task turns out to serve
   std::chrono::nanoseconds attempt_timeout = kFirstAttempt;
+  int failures = 0;  // to answer anything, in a row
+  int attempts = 0;  // since it was asked who serves
 };
 
 ParameterClient::ParameterClient(std::vector<Replica> replicas, Now now)
     : replicas_(std::move(replicas)), now_(std::move(now)) {}
 
 bool ParameterClient::has_time(const Call& call) const {
-  return now_() < call.until && !(call.cancellation && call.cancellation->cancelled());
+  if (call.cancellation && call.cancellation->cancelled()) return false;
+  return now_() < call.until || call.failures < 2 * patience();
+}
+
+int ParameterClient::patience() const {
+  const MutexLock lock(mutex_);
+  return loss_.patience();
+}
+
+void ParameterClient::note_answer(Call& call) {
+  const MutexLock lock(mutex_);
+  loss_.answered(std::exchange(call.failures, 0));
+}
+
+bool ParameterClient::is_tried_again(Call& call) const {
+  return call.attempts++ < patience() - LossEstimate::kMinPatience;
 }
 
 void ParameterClient::call(const char* method, Bytes request,
@@ -50,13 +66,22 @@ void ParameterClient::attempt(const std::shared_ptr<Call>& call) {
       {.timeout = call->attempt_timeout,
        .cancellation = call->cancellation,
        .wait_for_ready = alone},
-      [self = shared_from_this(), call, alone, &replica](Status status, Bytes reply) {
+      [self = shared_from_this(), call, alone, &replica, begun = now_()](Status status,
+                                                                         Bytes reply) {
+        // For so long it had the call, as one of an update that waits for others, and was not away.
+        const auto held = self->now_() - begun;
+        if (held > kFirstAttempt) call->until += held;
         const bool is_away = status.code == Code::kUnavailable;
         // Whether it is still there, and serves, is another question.
         const bool is_slow = status.code == Code::kDeadlineExceeded;
         if (is_slow) call->until = self->now_() + kPatience;
+        if (is_away) {
+          ++call->failures;
+        } else if (!is_slow) {
+          self->note_answer(*call);
+        }
         if (self->has_time(*call)) {
-          if (alone && is_away) return self->attempt(call);
+          if (is_away && (alone || self->is_tried_again(*call))) return self->attempt(call);
           const bool may_have_moved = is_away || status.code == Code::kDataLoss;
           if (is_slow || (!alone && may_have_moved)) return self->locate(call, status);
         }
@@ -109,11 +134,14 @@ void ParameterClient::locate(const std::shared_ptr<Call>& call, const Status& fa
             goes_on = search->found = answers && (!response.empty || self->replicas_.size() == 1);
             if (answers && response.empty) ++search->empty;
             none = !goes_on && search->open == 0;
+            if (none) ++call->failures;
             lost = search->empty == self->replicas_.size();
           }
           if (goes_on) {
             self->serving_ = r;
             search->others->cancel();
+            self->note_answer(*call);
+            call->attempts = 0;
             call->until = self->now_() + kPatience;
             if (failure.code == Code::kDeadlineExceeded) {
               call->attempt_timeout =

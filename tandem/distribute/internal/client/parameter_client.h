@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/thread_annotations.h"
+#include "tandem/distribute/internal/rpc/loss_estimate.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
 
 namespace tandem::distribute {
@@ -30,7 +32,8 @@ class ParameterClient : public std::enable_shared_from_this<ParameterClient> {
   const std::string& home() const { return replicas_.front().task; }
   const std::vector<Replica>& replicas() const { return replicas_; }
 
-  /// How long variables may be away.
+  /// How long variables may be away; longer, where messages are so often lost that so long a
+  /// silence may be chance.
   static constexpr auto kPatience = std::chrono::seconds(60);
   /// `request` has its home. The call ends with kInternal where no task has served the variables
   /// for `kPatience`; one that serves and takes its time is waited for.
@@ -44,10 +47,17 @@ class ParameterClient : public std::enable_shared_from_this<ParameterClient> {
 
   /// Whether the call may be tried again.
   bool has_time(const Call& call) const;
+  /// A task has answered.
+  void note_answer(Call& call);
+  /// Whether a task that has failed to answer is tried again at once, without asking who serves.
+  bool is_tried_again(Call& call) const;
+  int patience() const;
 
   const std::vector<Replica> replicas_;
   const Now now_;
   std::atomic<std::size_t> serving_{0};  // that answered last
+  mutable Mutex mutex_;
+  LossEstimate loss_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem::distribute

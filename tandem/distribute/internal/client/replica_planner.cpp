@@ -28,9 +28,13 @@ std::vector<std::string> ReplicaPlanner::candidates(const std::string& home) con
 
 void ReplicaPlanner::report(const std::string& task, const proto::DescribeResponse& description) {
   Server& server = servers_[task];
-  if (!server.incarnation.empty() && server.incarnation != description.incarnation)
+  if (server.incarnation == description.incarnation) {
+    server.loss.answered(server.failures);
+  } else if (!server.incarnation.empty()) {
     events_.push_back(cat(task, " was started again"));
+  }
   server.answers = true;
+  server.lost = false;
   server.failures = 0;
   server.incarnation = description.incarnation;
   server.held.clear();
@@ -40,22 +44,31 @@ void ReplicaPlanner::report(const std::string& task, const proto::DescribeRespon
 void ReplicaPlanner::report_silence(const std::string& task) {
   Server& server = servers_[task];
   server.answers = false;
-  server.failures = kMaxFailures;
+  server.lost = true;
+}
+
+int ReplicaPlanner::patience(const Server& server) {
+  return server.incarnation.empty() ? kMaxFailuresOfUnknown : server.loss.patience();
 }
 
 bool ReplicaPlanner::report_failure(const std::string& task) {
   Server& server = servers_[task];
-  if (++server.failures < kMaxFailures) return false;
-  report_silence(task);
-  return true;
+  const int needed = patience(server);
+  if (server.failures < needed) ++server.failures;
+  if (server.failures >= needed) report_silence(task);
+  return server.lost;
 }
 
 const proto::ReplicaState* ReplicaPlanner::held(const std::string& task,
                                                 const std::string& home) const {
+  return servers_.at(task).answers ? last_held(task, home) : nullptr;
+}
+
+const proto::ReplicaState* ReplicaPlanner::last_held(const std::string& task,
+                                                     const std::string& home) const {
   const Server& server = servers_.at(task);
   const auto found = server.held.find(home);
-  if (!server.answers || found == server.held.end() || found->second.state_id.empty())
-    return nullptr;
+  if (found == server.held.end() || found->second.state_id.empty()) return nullptr;
   return &found->second;
 }
 
@@ -68,7 +81,8 @@ bool ReplicaPlanner::go_on(const std::string& name, const std::string& state_id)
   std::vector<std::pair<std::string, const proto::ReplicaState*>> holders;
   std::int64_t newest = 0, epoch = -1;
   for (const std::string& task : candidates(name)) {
-    const proto::ReplicaState* state = held(task, name);
+    // One that is silent now may have gone on alone since: it is waited for.
+    const proto::ReplicaState* state = last_held(task, name);
     if (!state) continue;
     newest = std::max(newest, state->view->epoch);
     if (!state_id.empty() && state->state_id != state_id) continue;
@@ -111,9 +125,12 @@ void ReplicaPlanner::go_on_with_begun() {
   });
 }
 
-bool ReplicaPlanner::is_broken(const std::string& name, const Home& home) const {
-  const proto::ReplicaState* state = held(home.chain.front().task, name);
-  return state && state->view->epoch == home.epoch && state->broken;
+std::size_t ReplicaPlanner::num_reached(const std::string& name, const Home& home) const {
+  for (std::size_t m = 0; m < home.chain.size(); ++m) {
+    const proto::ReplicaState* state = held(home.chain[m].task, name);
+    if (state && state->view->epoch == home.epoch && state->broken) return m + 1;
+  }
+  return home.chain.size();
 }
 
 // Those of a view that can go on with it; none if the others may come back.
@@ -155,13 +172,15 @@ std::vector<ReplicaPlanner::Command> ReplicaPlanner::plan() {
     std::vector<Member> chain = survivors(name, home.chain);
     if (chain.empty() && !home.accepted) chain = survivors(name, home.accepted_chain);
     if (chain.empty()) continue;
-    // The first cannot reach the next one, though this process may: it goes on alone for now.
-    const bool broken = is_broken(name, home);
-    if (broken) chain.resize(1);
+    // A task cannot reach the next one, though this process may: those before go on without it for
+    // now.
+    const std::size_t reached = num_reached(name, home);
+    const bool broken = reached < home.chain.size();
+    if (broken) chain.resize(std::min(chain.size(), reached));
     const auto equal = [](const Member& one, const Member& other) {
       return one.task == other.task && one.incarnation == other.incarnation;
     };
-    const auto is_changed = [&] {
+    const auto is_changed = [&, &home = home] {
       return !std::equal(chain.begin(), chain.end(), home.chain.begin(), home.chain.end(), equal);
     };
     // A view that nothing is acknowledged in yet is not replaced to add tasks: the first one may

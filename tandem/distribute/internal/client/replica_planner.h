@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/distribute/internal/rpc/loss_estimate.h"
 #include "tandem/distribute/proto/parameters.h"
 
 namespace tandem::distribute {
@@ -29,10 +30,13 @@ class ReplicaPlanner {
   void report(const std::string& task, const proto::DescribeResponse& description);
   /// The task has not answered for as long as it may take: it is taken for lost.
   void report_silence(const std::string& task);
-  /// A question to the task has failed sooner. One alone may be chance: `kMaxFailures` of them with
-  /// no answer between are silence. True if the task is taken for lost.
+  /// A question to the task has failed sooner. A few of them may be chance: silence is as many with
+  /// no answer between as its LossEstimate says, three where most are answered. True if the task is
+  /// taken for lost.
   bool report_failure(const std::string& task);
-  static constexpr int kMaxFailures = 3;
+  /// That many are silence of a task that has never answered. It may serve in a newer view than
+  /// others know of, which would be lost if a new chief went on without it.
+  static constexpr int kMaxFailuresOfUnknown = 30;
   /// Goes on with what servers hold, by what was reported: the first view of each home. Homes of
   /// which none holds anything are not managed; they are returned.
   std::vector<std::string> take_over();
@@ -60,7 +64,9 @@ class ReplicaPlanner {
  private:
   struct Server {
     bool answers = false;
-    int failures = 0;  // since the last answer
+    bool lost = false;  // at first it neither answers nor is lost
+    LossEstimate loss = {};
+    int failures = 0;  // since the last answer, up to those that mean silence
     std::string incarnation = {};
     std::map<std::string, proto::ReplicaState> held = {};  // by home
   };
@@ -85,8 +91,13 @@ class ReplicaPlanner {
   std::vector<Member> survivors(const std::string& name, const std::vector<Member>& members) const;
   /// The home's view for a task.
   static Command command(const std::string& name, const Home& home, const std::string& task);
+  static int patience(const Server& server);
+  /// What a task holds of a home's variables; null if that is nothing, or the task is silent.
   const proto::ReplicaState* held(const std::string& task, const std::string& home) const;
-  bool is_broken(const std::string& name, const Home& home) const;
+  /// What it held when it answered last.
+  const proto::ReplicaState* last_held(const std::string& task, const std::string& home) const;
+  /// How many tasks of a home's chain the records of its first one reach; all, as far as is known.
+  std::size_t num_reached(const std::string& name, const Home& home) const;
 
   std::vector<std::string> tasks_;
   std::size_t replicas_;

@@ -1,5 +1,6 @@
 #include "tandem/distribute/internal/parameters/closure_service.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -88,10 +89,14 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
 
  private:
   using Answers = std::function<void(std::vector<Bytes> replies)>;
+  using Decides = std::function<bool(Bytes& reply)>;
 
-  void call_all(const char* method, const std::vector<Bytes>& requests, Answers answers) {
+  // Calls all servers. Where a reply decides, the others are not waited for: they are empty then.
+  void call_all(const char* method, const std::vector<Bytes>& requests, Answers answers,
+                const Decides& decides = {}) {
     struct Calls {
       Mutex mutex;
+      bool over TANDEM_GUARDED_BY(mutex) = false;
       std::size_t open TANDEM_GUARDED_BY(mutex);
       std::vector<Bytes> replies TANDEM_GUARDED_BY(mutex);
       Status error TANDEM_GUARDED_BY(mutex);
@@ -105,13 +110,21 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
     for (std::size_t s = 0; s < requests.size(); ++s) {
       closure_->servers[s].client->call(
           method, requests[s], cancellation_,
-          [self = shared_from_this(), calls, answers, s](Status status, Bytes reply) {
+          [self = shared_from_this(), calls, answers, decides, s](Status status, Bytes reply) {
+            bool decided = false;
+            try {
+              decided = status.ok() && decides && decides(reply);
+            } catch (...) {
+              status = Status::of(std::current_exception());
+            }
             std::vector<Bytes> replies;
             {
               const MutexLock lock(calls->mutex);
+              if (calls->over) return;
               if (!status.ok() && calls->error.ok()) calls->error = std::move(status);
               calls->replies[s] = std::move(reply);
-              if (--calls->open > 0) return;
+              if (--calls->open > 0 && !decided) return;
+              calls->over = true;
               status = calls->error;
               replies = std::move(calls->replies);
             }
@@ -265,17 +278,22 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
     }
     results.resize(closure.output.size());
     if (!pushes) return answer(results);
-    call_all(kPushGradients, requests,
-             [self = shared_from_this(), results = std::move(results)](std::vector<Bytes> replies) {
-               bool stale = false;
-               for (Bytes& reply : replies) {
-                 proto::PushResponse response;
-                 read_message(reply, response);
-                 stale = stale || response.stale;
-               }
-               if (stale && !self->closure_->message.drop_stale) return self->pull();
-               self->answer(results);
-             });
+    // One server may say that the push is stale while another one has it wait for partners, which
+    // wait for it on the first server: the step is repeated at once, under its number.
+    call_all(
+        kPushGradients, requests,
+        [self = shared_from_this(), results = std::move(results)](std::vector<Bytes> replies) {
+          const bool stale = std::any_of(replies.begin(), replies.end(), &is_stale);
+          if (stale && !self->closure_->message.drop_stale) return self->pull();
+          self->answer(results);
+        },
+        &is_stale);
+  }
+
+  static bool is_stale(Bytes& reply) {
+    proto::PushResponse response;
+    read_message(reply, response);
+    return response.stale;
   }
 
   // What the step makes of a variable by itself, to the servers that hold it.

@@ -62,6 +62,21 @@ std::shared_ptr<Coordinator::Closure> Coordinator::schedule(
   return closure;
 }
 
+void Coordinator::add_worker(const std::string& task, std::shared_ptr<Channel> channel) {
+  {
+    const MutexLock lock(mutex_);
+    const bool is_known = std::any_of(workers_.begin(), workers_.end(),
+                                      [&](const Worker& worker) { return worker.task == task; });
+    if (is_known || stopped_) return;
+    Worker& worker = workers_.emplace_back();
+    worker.task = task;
+    worker.channel = std::move(channel);
+    events_.push_back(cat(task, " is new"));
+  }
+  report_events();
+  dispatch();
+}
+
 std::int64_t Coordinator::next_number() const {
   const MutexLock lock(mutex_);
   return next_number_;

@@ -55,6 +55,8 @@ class Coordinator {
   bool join_for(std::chrono::milliseconds patience);
   bool done() const;
   std::vector<Array> fetch(const std::shared_ptr<Closure>& closure);
+  /// Another worker, unless it is known. One that is known and has moved is reached by its channel.
+  void add_worker(const std::string& task, std::shared_ptr<Channel> channel);
   /// Ends calls in progress and gives out nothing more.
   void stop();
 

@@ -12,6 +12,7 @@
 #include "tandem/distribute/internal/parameters/commit_queue.h"
 #include "tandem/distribute/internal/parameters/parameter_state.h"
 #include "tandem/distribute/internal/parameters/update_log.h"
+#include "tandem/distribute/internal/rpc/loss_estimate.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
 
 namespace tandem::distribute {
@@ -92,6 +93,11 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
     bool broken = false;           // has not answered as it should: the chief has to decide
     std::shared_ptr<Cancellation> calls = {};
   };
+  // How messages to another task fare, in whichever view.
+  struct Peer {
+    LossEstimate loss = {};
+    int failures = 0;  // of the last call that was given up; 0 once one was answered
+  };
   struct Caller {
     ReplyDone done;
     std::shared_ptr<Cancellation> gone;
@@ -129,6 +135,12 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   void install_next(Actions& actions) TANDEM_REQUIRES(mutex_);
   void on_installed(std::uint64_t generation, std::int64_t position, const Status& status,
                     Bytes reply);
+  struct NextCall;
+  /// Calls the next task of the chain, and again where a message is lost, until so many were that
+  /// the chief has to decide. What is called may be called twice.
+  void call_next(const std::shared_ptr<NextCall>& call);
+  /// Whether it is worth calling again.
+  bool goes_on(const NextCall& call, const Status& status) TANDEM_EXCLUDES(mutex_);
   void send(const CommitQueue::Entry& entry, Actions& actions) TANDEM_REQUIRES(mutex_);
   void on_forwarded(std::uint64_t generation, std::uint64_t serial, const Status& status,
                     Bytes reply);
@@ -150,6 +162,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   // The highest that this task has heard of: views of earlier ones are late messages.
   std::int64_t newest_epoch_ TANDEM_GUARDED_BY(mutex_) = 0;
   Link link_ TANDEM_GUARDED_BY(mutex_);
+  std::map<std::string, Peer> peers_ TANDEM_GUARDED_BY(mutex_);  // by task
   CommitQueue queue_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::int64_t, EarlyRecord> early_ TANDEM_GUARDED_BY(mutex_);  // by position
   std::vector<Caller> locating_ TANDEM_GUARDED_BY(mutex_);

@@ -35,22 +35,43 @@ proto::ReplicaResponse read_answer(const Status& status, Bytes& reply) {
   return response;
 }
 
-// Calls the next task of a chain, again where a message is lost: the chief has to make another view
-// for a task that does not answer. Both methods may be called twice.
-void call_next(Channel* channel, const char* method, const Bytes& request,
-               const std::shared_ptr<Cancellation>& calls, int attempts, ReplyDone done) {
-  channel->call(method, request, {.cancellation = calls},
-                [=, done = std::move(done)](const Status& status, Bytes reply) {
-                  const bool again =
-                      status.code == Code::kUnavailable && attempts > 1 && !calls->cancelled();
-                  if (again) return call_next(channel, method, request, calls, attempts - 1, done);
-                  done(status, std::move(reply));
-                });
+}  // namespace
+
+struct ParameterStore::NextCall {
+  std::string task;
+  Channel* channel;
+  const char* method;
+  Bytes request;
+  std::shared_ptr<Cancellation> cancellation;
+  std::function<void(ParameterStore& store, const Status& status, Bytes reply)> done;
+  int failures = 0;
+};
+
+void ParameterStore::call_next(const std::shared_ptr<NextCall>& call) {
+  call->channel->call(call->method, call->request, {.cancellation = call->cancellation},
+                      [weak = weak_from_this(), call](const Status& status, Bytes reply) {
+                        const auto self = weak.lock();
+                        if (!self) return;
+                        if (self->goes_on(*call, status)) {
+                          ++call->failures;
+                          return self->call_next(call);
+                        }
+                        call->done(*self, status, std::move(reply));
+                      });
 }
 
-constexpr int kAttempts = 3;
-
-}  // namespace
+bool ParameterStore::goes_on(const NextCall& call, const Status& status) {
+  const MutexLock lock(mutex_);
+  Peer& peer = peers_[call.task];
+  if (status.ok()) {
+    peer.loss.answered(std::max(call.failures, std::exchange(peer.failures, 0)));
+    return false;
+  }
+  if (status.code != Code::kUnavailable || call.cancellation->cancelled()) return false;
+  if (call.failures + 1 < peer.loss.patience()) return true;
+  peer.failures = call.failures + 1;
+  return false;
+}
 
 void ParameterStore::locate(const CallContext& context, const ReplyDone& done) {
   Actions actions;
@@ -163,14 +184,13 @@ void ParameterStore::install_next(Actions& actions) {
   message.home = options_.home;
   Bytes request = write_message(message);
   append_bytes_field(request, 2, state_.snapshot(view_));
-  actions.push_back([weak = weak_from_this(), channel = link_.channel, calls = link_.calls,
-                     request = std::move(request), generation, position = state_.position] {
-    call_next(channel, kInstallReplica, request, calls, kAttempts,
-              [weak, generation, position](const Status& status, Bytes reply) {
-                const auto self = weak.lock();
-                if (self) self->on_installed(generation, position, status, std::move(reply));
-              });
-  });
+  const auto call = std::make_shared<NextCall>(
+      NextCall{link_.task, link_.channel, kInstallReplica, std::move(request), link_.calls,
+               [generation, position = state_.position](ParameterStore& store, const Status& status,
+                                                        Bytes reply) {
+                 store.on_installed(generation, position, status, std::move(reply));
+               }});
+  actions.push_back([this, call] { call_next(call); });
 }
 
 void ParameterStore::on_installed(std::uint64_t generation, std::int64_t position,
@@ -200,15 +220,13 @@ void ParameterStore::send(const CommitQueue::Entry& entry, Actions& actions) {
   message.home = options_.home;
   Bytes request = write_message(message);
   append_bytes_field(request, 3, entry.record);
-  actions.push_back([weak = weak_from_this(), channel = link_.channel, calls = link_.calls,
-                     request = std::move(request), generation = link_.generation,
-                     serial = entry.serial] {
-    call_next(channel, kForwardRecord, request, calls, kAttempts,
-              [weak, generation, serial](const Status& status, Bytes reply) {
-                const auto self = weak.lock();
-                if (self) self->on_forwarded(generation, serial, status, std::move(reply));
-              });
-  });
+  const auto call = std::make_shared<NextCall>(
+      NextCall{link_.task, link_.channel, kForwardRecord, std::move(request), link_.calls,
+               [generation = link_.generation, serial = entry.serial](
+                   ParameterStore& store, const Status& status, Bytes reply) {
+                 store.on_forwarded(generation, serial, status, std::move(reply));
+               }});
+  actions.push_back([this, call] { call_next(call); });
 }
 
 void ParameterStore::on_forwarded(std::uint64_t generation, std::uint64_t serial,

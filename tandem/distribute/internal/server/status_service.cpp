@@ -61,7 +61,8 @@ std::string StatusService::status() const {
   nlohmann::json status;
   status["task"] = worker.task();
   status["version"] = TANDEM_VERSION_STRING;
-  for (const auto& [job, tasks] : cluster_.jobs()) {
+  const ClusterSpec cluster = peers_.cluster();
+  for (const auto& [job, tasks] : cluster.jobs()) {
     for (const auto& [task, address] : tasks)
       status["cluster"][job][std::to_string(task)] = address;
   }

@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 
-#include "tandem/distribute/cluster_spec.h"
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/parameters/parameter_server.h"
 #include "tandem/distribute/internal/rpc/method_table.h"
+#include "tandem/distribute/internal/task/peers.h"
 
 namespace tandem::distribute {
 
@@ -23,8 +22,8 @@ inline constexpr const char* kStatusMethod = "/tandem.ClusterService/Status";
 class StatusService {
  public:
   /// What is given by reference must outlive this, and this the table's calls.
-  StatusService(Master& master, const ParameterServer& parameters, ClusterSpec cluster)
-      : master_(master), parameters_(parameters), cluster_(std::move(cluster)) {}
+  StatusService(Master& master, const ParameterServer& parameters, const Peers& peers)
+      : master_(master), parameters_(parameters), peers_(peers) {}
   void add_to(MethodTable& methods);
   /// The figures as Prometheus' text.
   std::string metrics() const;
@@ -34,7 +33,7 @@ class StatusService {
 
   Master& master_;
   const ParameterServer& parameters_;
-  const ClusterSpec cluster_;
+  const Peers& peers_;
   const MethodTable* methods_ = nullptr;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -4,19 +4,55 @@
 
 namespace tandem::distribute {
 
-Peers::Peers(const ClusterSpec& cluster, Network& network) {
+Peers::Peers(const ClusterSpec& cluster, Network& network) : network_(network) { update(cluster); }
+
+bool Peers::update(const ClusterSpec& cluster) {
+  bool is_news = false;
+  const MutexLock lock(mutex_);
   for (const auto& [job, tasks] : cluster.jobs()) {
     for (const auto& [task, address] : tasks) {
-      names_.push_back(task_name(job, task));
-      addresses_.emplace(names_.back(), address);
-      channels_.emplace(names_.back(), network.channel(address));
+      std::shared_ptr<RoutedChannel>& channel = channels_[task_name(job, task)];
+      if (!channel) {
+        channel = std::make_shared<RoutedChannel>(network_.channel(address));
+      } else if (cluster_.address(job, task) != address) {
+        channel->set(network_.channel(address));
+      } else {
+        continue;
+      }
+      cluster_.set_address(job, task, address);
+      is_news = true;
     }
   }
+  return is_news;
 }
 
-Channel* Peers::find(std::string_view task) const {
+ClusterSpec Peers::cluster() const {
+  const MutexLock lock(mutex_);
+  return cluster_;
+}
+
+std::vector<std::string> Peers::names() const {
+  std::vector<std::string> names;
+  const MutexLock lock(mutex_);
+  for (const auto& [job, tasks] : cluster_.jobs()) {
+    for (const auto& [task, address] : tasks) names.push_back(task_name(job, task));
+  }
+  return names;
+}
+
+std::map<std::string, std::string> Peers::addresses() const {
+  std::map<std::string, std::string> addresses;
+  const MutexLock lock(mutex_);
+  for (const auto& [job, tasks] : cluster_.jobs()) {
+    for (const auto& [task, address] : tasks) addresses.emplace(task_name(job, task), address);
+  }
+  return addresses;
+}
+
+std::shared_ptr<Channel> Peers::channel(std::string_view task) const {
+  const MutexLock lock(mutex_);
   const auto found = channels_.find(task);
-  return found == channels_.end() ? nullptr : found->second.get();
+  return found == channels_.end() ? nullptr : found->second;
 }
 
 Channel* Peers::of_device(std::string_view device) const { return find(task_of_device(device)); }

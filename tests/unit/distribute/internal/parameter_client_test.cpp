@@ -67,6 +67,54 @@ TEST_F(ParameterClientTest, ATaskThatServesAndTakesItsTimeIsWaitedFor) {
   EXPECT_TRUE(push({{"a", &first}, {"b", &second}}).ok());
 }
 
+// How long it was waited for before it was lost says nothing about how long no task serves.
+TEST_F(ParameterClientTest, ATaskThatIsLostWhileItIsWaitedForIsReplaced) {
+  first.answer = [&](std::string_view method) -> Status {
+    if (method == kPushGradients) now += 2 * ParameterClient::kPatience;
+    return {Code::kUnavailable};
+  };
+  second.answer = [](std::string_view) -> Status { return {}; };
+  EXPECT_TRUE(push({{"a", &first}, {"b", &second}}).ok());
+  EXPECT_EQ(second.pushes, 1);
+  // One that has no replica comes back.
+  first.pushes = 0;
+  first.answer = [&](std::string_view) -> Status {
+    now += 2 * ParameterClient::kPatience;
+    return {first.pushes == 1 ? Code::kUnavailable : Code::kOk};
+  };
+  EXPECT_TRUE(push({{"a", &first}}).ok());
+}
+
+// A silence that is longer each time, and is chance, until the task is gone.
+TEST_F(ParameterClientTest, ATaskWhoseAnswersAreOftenLostIsGivenMoreTime) {
+  using std::chrono::seconds;
+  for (const bool alone : {true, false}) {
+    const auto client = std::make_shared<ParameterClient>(
+        alone ? std::vector<ParameterClient::Replica>{{"a", &first}}
+              : std::vector<ParameterClient::Replica>{{"a", &first}, {"b", &second}},
+        [this] { return now; });
+    Time silent_until;
+    first.answer = second.answer = [&](std::string_view) -> Status {
+      if (now >= silent_until) return {};
+      now += seconds(1);
+      return {Code::kUnavailable};
+    };
+    const auto push_after = [&](seconds silence) {
+      silent_until = now + silence;
+      std::optional<Status> answer;
+      client->call(kPushGradients, {}, nullptr,
+                   [&](Status status, const Bytes&) { answer = std::move(status); });
+      return answer.value_or(Status{Code::kCancelled});
+    };
+    for (int silence = 20; silence <= 100; ++silence)
+      ASSERT_TRUE(push_after(seconds(silence)).ok()) << silence;
+    const Time before = now;
+    EXPECT_EQ(push_after(seconds(1'000'000)).code, Code::kInternal);
+    EXPECT_GT(now - before, seconds(100));
+    EXPECT_LT(now - before, seconds(2'000));
+  }
+}
+
 TEST_F(ParameterClientTest, ATaskThatDoesNotAnswerEndsTheCall) {
   first.answer =
       second.answer = [](std::string_view) -> Status { return {Code::kDeadlineExceeded}; };

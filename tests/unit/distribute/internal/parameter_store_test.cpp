@@ -155,6 +155,16 @@ class ReplicationTest : public testing::Test {
     if (pulled.parameter.size() != 1) return -1;
     return -read_tensor(pulled.parameter[0].value, nullptr).data<float>()[0];
   }
+  /// Whether the task says that it cannot reach the next one.
+  bool is_broken(const std::string& task) {
+    const Pending described = call(task, kDescribeParameters, {});
+    proto::DescribeResponse response;
+    read(described, response);
+    for (const proto::ReplicaState& state : response.state) {
+      if (state.home == "a") return state.broken;
+    }
+    return false;
+  }
   std::string pull_term(const std::string& task) {
     Bytes reply;
     return pull(task, reply).term;
@@ -263,6 +273,46 @@ TEST_F(ReplicationTest, LostMessagesToTheNextTaskAreSentAgain) {
   EXPECT_TRUE(mail.empty());
   ASSERT_TRUE(set_view(2, {"b"}, true));
   EXPECT_EQ(value("b"), 2);
+}
+
+// "b" is there, but two of three messages to it are lost.
+TEST_F(ReplicationTest, MessagesThatAreOftenLostAreSentMoreOften) {
+  ASSERT_TRUE(set_view(1, {"a", "b"}, true));
+  mail.deliver();
+  for (int sequence = 0; sequence < 50; ++sequence) {
+    const auto pushed = push("a", sequence);
+    mail.lose();
+    mail.deliver_in_vain();
+    mail.deliver();
+    ASSERT_TRUE(is_acknowledged(pushed)) << sequence;
+  }
+  const auto pushed = push("a", 50);
+  for (int lost = 0; lost < 2 * LossEstimate::kMinPatience; ++lost) {
+    ASSERT_FALSE(mail.empty());
+    mail.lose();
+  }
+  EXPECT_FALSE(is_broken("a"));
+  ASSERT_FALSE(mail.empty());
+  mail.deliver();
+  EXPECT_TRUE(is_acknowledged(pushed));
+  // The chief is asked in the end all the same.
+  push("a", 51);
+  while (!mail.empty()) mail.lose();
+  EXPECT_TRUE(is_broken("a"));
+}
+
+// What the first view has learnt holds in the next one: the state is not sent in vain again.
+TEST_F(ReplicationTest, ALinkThatWasGivenUpTooSoonIsGivenMoreTimeInTheNextView) {
+  int attempts = 0;
+  for (int view = 1; view < 40; view += 2) {
+    ASSERT_TRUE(set_view(view, {"a", "b"}, true));
+    for (attempts = 0; !mail.empty(); ++attempts) mail.lose();
+    EXPECT_TRUE(is_broken("a"));
+    ASSERT_TRUE(set_view(view + 1, {"a", "b"}, true));
+    mail.deliver();
+    EXPECT_FALSE(is_broken("a"));
+  }
+  EXPECT_GT(attempts, 2 * LossEstimate::kMinPatience);
 }
 
 // A server that is killed before its log has the view must not have left its state at a replica:

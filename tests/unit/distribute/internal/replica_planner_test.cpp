@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/core/error.h"
+
 namespace tandem::distribute {
 namespace {
 
@@ -126,16 +128,48 @@ TEST_F(ReplicaPlannerTest, OneFailedQuestionIsNoLoss) {
   const auto both = command();
   planner.accepted(both);
   planner.accepted(command());
-  for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure) {
+  for (int failure = 1; failure < LossEstimate::kMinPatience; ++failure) {
     EXPECT_FALSE(planner.report_failure("b"));
     EXPECT_TRUE(planner.plan().empty());
   }
   planner.report("b", answer("b1", both.view.epoch));  // the count starts over
-  for (int failure = 1; failure < ReplicaPlanner::kMaxFailures; ++failure)
+  for (int failure = 1; failure < LossEstimate::kMinPatience; ++failure)
     EXPECT_FALSE(planner.report_failure("b"));
   EXPECT_TRUE(planner.plan().empty());
   EXPECT_TRUE(planner.report_failure("b"));
   EXPECT_EQ(command().view.chain, std::vector<std::string>{"a"});
+}
+
+// Two of three questions to "b" fail. Were it taken for lost again and again, each view would be
+// replaced before "b" has got the variables.
+TEST_F(ReplicaPlannerTest, AServerWhoseAnswersAreOftenLostStaysInTheView) {
+  const auto fail = [&](int times) {
+    bool is_lost = false;
+    for (int f = 0; f < times; ++f) is_lost = planner.report_failure("b");
+    return is_lost;
+  };
+  const auto both = command();
+  planner.accepted(both);
+  planner.accepted(command());
+  for (int round = 0; round < 50; ++round) {
+    fail(2);
+    planner.report("b", answer("b1", both.view.epoch));
+  }
+  EXPECT_FALSE(fail(2 * LossEstimate::kMinPatience));
+  EXPECT_TRUE(planner.plan().empty());
+  // It is missed in the end all the same.
+  EXPECT_TRUE(fail(100));
+  EXPECT_EQ(command().view.chain, std::vector<std::string>{"a"});
+}
+
+// What a server has not answered before it was started again says nothing about loss.
+TEST_F(ReplicaPlannerTest, AServerThatWasDownIsMissedAsSoonTheNextTime) {
+  for (int life = 2; life < 50; ++life) {
+    for (int failure = 1; failure < LossEstimate::kMinPatience; ++failure)
+      EXPECT_FALSE(planner.report_failure("b")) << life;
+    EXPECT_TRUE(planner.report_failure("b")) << life;
+    planner.report("b", answer(cat("b", life)));
+  }
 }
 
 // "b" answers, but "a" could not send it the variables before both were lost.
@@ -148,6 +182,66 @@ TEST_F(ReplicaPlannerTest, AServerThatHasReadItsFolderGoesOnBesideAReplicaWithou
   EXPECT_EQ(next.task, "a");
   EXPECT_EQ(next.view.chain, kTasks);
   EXPECT_GT(next.view.epoch, both.view.epoch);
+}
+
+// "b" has the variables but cannot reach "c", though the chief can.
+TEST(ReplicaChainTest, TasksBeforeABrokenLinkGoOn) {
+  ReplicaPlanner planner({"a", "b", "c"}, 3);
+  planner.report("a", answer("a1", 0));
+  planner.report("b", answer("b1"));
+  planner.report("c", answer("c1"));
+  planner.begin("a");
+  const auto three = planner.plan();
+  ASSERT_EQ(three.size(), 1u);
+  ASSERT_EQ(three.front().view.chain, (std::vector<std::string>{"a", "b", "c"}));
+  planner.accepted(three.front());
+  auto broken = answer("b1", three.front().view.epoch);
+  broken.state.front().broken = true;
+  planner.report("b", broken);
+  const auto two = planner.plan();
+  ASSERT_EQ(two.size(), 1u);
+  EXPECT_EQ(two.front().view.chain, (std::vector<std::string>{"a", "b"}));
+}
+
+// "a" has gone on alone since "b" was in its view: a new chief that went on with "b" would lose
+// what "a" has acknowledged.
+TEST_F(ReplicaPlannerTest, ANewChiefWaitsLongerForAServerThatItDoesNotKnow) {
+  ReplicaPlanner next(kTasks, 2);
+  next.report("b", answer("b1", 1));
+  for (int failure = 1; failure < 10 * LossEstimate::kMinPatience; ++failure)
+    EXPECT_FALSE(next.report_failure("a"));
+  next.report("a", answer("a1", 2));
+  EXPECT_EQ(next.take_over(), std::vector<std::string>{"b"});
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "a");
+}
+
+// It has answered the new chief once, and is silent when that takes over.
+TEST_F(ReplicaPlannerTest, ANewChiefWaitsForASilentServerWithANewerView) {
+  ReplicaPlanner next(kTasks, 2);
+  next.report("a", answer("a1", 2));
+  next.report("b", answer("b1", 1));
+  next.report_silence("a");
+  EXPECT_EQ(next.take_over(), std::vector<std::string>{"b"});
+  EXPECT_TRUE(next.plan().empty());
+  next.report("a", answer("a1", 2));
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "a");
+  EXPECT_EQ(commands.front().since, 2);
+}
+
+// Both were in the newest view, so that the one that is left has everything.
+TEST_F(ReplicaPlannerTest, ANewChiefGoesOnWithoutASilentServerOfTheSameView) {
+  ReplicaPlanner next(kTasks, 2);
+  next.report("a", answer("a1", 1));
+  next.report("b", answer("b1", 1));
+  next.report_silence("a");
+  EXPECT_EQ(next.take_over(), std::vector<std::string>{"b"});
+  const auto commands = next.plan();
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands.front().task, "b");
 }
 
 // It serves in a view of an earlier chief, of which the new one has not heard when it takes over.
