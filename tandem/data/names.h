@@ -2,9 +2,12 @@
 
 // Names of tf.data and tf.io that are declared elsewhere or that other types have here.
 
+#include <concepts>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/element.h"
@@ -54,6 +57,15 @@ inline std::int64_t cardinality(const Dataset& dataset) { return dataset.cardina
 /// Throws InvalidArgumentError where there is no such number: the dataset has no end, or only
 /// iterating it would show.
 TANDEM_EXPORT std::int64_t size(const Dataset& dataset);
+
+/// `zip(a, b)`, as `zip({a, b})`.
+template <std::same_as<Dataset>... D>
+requires(sizeof...(D) > 0) Dataset zip(const Dataset& first, const D&... others) {
+  return zip(std::vector<Dataset>{first, others...});
+}
+
+/// The components' values in parentheses, "([1. 2.], 3)".
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Element& element);
 
 /// Component `index` of an element, counted from the end if negative, where `element[index]` would
 /// not look. Throws OutOfRangeError that says how many there are.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ class BatchLogs {
     done_ = true;
     return logs_;
   }
+  /// One of them; throws as Logs does.
+  double operator[](std::string_view name) const { return get()[name]; }
   /// For fit: a new batch, so new logs.
   void renew() const { done_ = false; }
 

@@ -95,10 +95,10 @@ struct CompileOptions {
   Metrics metrics = {};
   /// Metrics that take the sample weights into account.
   Metrics weighted_metrics = {};
-  /// Wraps the optimizer into a LossScaleOptimizer if the model's policy is "mixed_float16".
-  bool auto_scale_loss = true;
   /// Without tracing, for debugging: slower, but every op runs where it stands in the program.
   bool run_eagerly = false;
+  /// Wraps the optimizer into a LossScaleOptimizer if the model's policy is "mixed_float16".
+  bool auto_scale_loss = true;
 };
 
 }  // namespace tandem::keras

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/dtype.h"
@@ -63,10 +65,18 @@ struct InputOptions {
   String name = {};  ///< "input_layer", "input_layer_1", … by default
 };
 
-/// The beginning of a model: what will be fed, without the batch axis. Sizes may be -1.
+/// The beginning of a model: what will be fed, without the batch axis. Sizes may be -1 or td::none,
+/// Keras' None; `{}` is one value for each example.
 ///
 ///     auto image = td::keras::Input({28, 28, 1});
-///     auto tokens = td::keras::Input({-1}, {.dtype = td::int32, .name = "tokens"});
+///     auto tokens = td::keras::Input({td::none}, {.dtype = td::int32, .name = "tokens"});
 TANDEM_EXPORT KerasTensor Input(const PartialShape& shape, const InputOptions& options = {});
+inline KerasTensor Input(std::initializer_list<std::optional<std::int64_t>> shape,
+                         const InputOptions& options = {}) {
+  std::vector<std::int64_t> sizes;
+  for (const std::optional<std::int64_t>& size : shape)
+    sizes.push_back(size.value_or(PartialShape::kUnknown));
+  return Input(PartialShape(std::move(sizes)), options);
+}
 
 }  // namespace tandem::keras

@@ -116,4 +116,10 @@ class TANDEM_EXPORT Metric {
   std::shared_ptr<State> state_;
 };
 
+/// A metric of a class of your own.
+template <class T, class... Args>
+Metric make_metric(Args&&... args) {
+  return Metric(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
 }  // namespace tandem::keras

@@ -4,6 +4,7 @@
 
 #include "tandem/ops/names/config.h"
 #include "tandem/ops/names/debugging.h"
+#include "tandem/ops/names/einsum.h"
 #include "tandem/ops/names/io.h"
 #include "tandem/ops/names/linalg.h"
 #include "tandem/ops/names/math.h"

@@ -1,3 +1,5 @@
+#include <ostream>
+
 #include "tandem/core/error.h"
 #include "tandem/data/names.h"
 
@@ -13,6 +15,12 @@ std::int64_t size(const Dataset& dataset) {
 }
 
 std::int64_t Dataset::size() const { return data::size(*this); }
+
+std::ostream& operator<<(std::ostream& out, const Element& element) {
+  out << '(';
+  for (std::size_t i = 0; i < element.size(); ++i) out << (i == 0 ? "" : ", ") << element[i];
+  return out << ')';
+}
 
 const Tensor& at(const Element& element, std::int64_t index) {
   const auto count = static_cast<std::int64_t>(element.size());

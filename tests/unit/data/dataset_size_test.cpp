@@ -1,3 +1,7 @@
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
@@ -18,6 +22,16 @@ TEST(DatasetSize, IsANumberOrAnErrorThatNamesTheRemedy) {
     EXPECT_NE(std::string(error.what()).find("assert_cardinality"), std::string::npos);
   }
   EXPECT_EQ(filtered.assert_cardinality(10).size(), 10);
+}
+
+TEST(Zip, TakesDatasetsOneByOne) {
+  std::vector<std::string> elements;
+  for (const Element& element : zip(range(2), range(5, 7), range(3))) {
+    std::ostringstream text;
+    text << element;
+    elements.push_back(text.str());
+  }
+  EXPECT_EQ(elements, (std::vector<std::string>{"(0, 5, 0)", "(1, 6, 1)"}));
 }
 
 }  // namespace

@@ -86,6 +86,22 @@ TEST(Callbacks, MayStopTraining) {
   EXPECT_EQ(history.epochs().size(), 1u);
 }
 
+TEST(Callbacks, ReadTheLogsOfABatchByName) {
+  class Reader : public Callback {
+   public:
+    void on_train_batch_end(std::int64_t, const BatchLogs& logs) override {
+      losses.push_back(logs["loss"]);
+      EXPECT_THROW(logs["los"], NotFoundError);
+    }
+    std::vector<double> losses;
+  };
+  Reader reader;
+  const History history =
+      line(0.1).fit(xs(), xs(), {.batch_size = 4, .verbose = kSilent, .callbacks = {reader}});
+  ASSERT_EQ(reader.losses.size(), 2u);
+  EXPECT_DOUBLE_EQ(reader.losses.back(), history["loss"].back());
+}
+
 // As in Python, where a list holds the objects themselves.
 TEST(Callbacks, ObjectsWithNamesHaveTheirResultsAfterwards) {
   struct Losses : Callback {

@@ -36,6 +36,13 @@ TEST(Sequential, IsBuiltByInputOrFirstUse) {
   EXPECT_EQ(later(zeros({7, 4})).shape(), (Shape{7, 2})) << "any batch size";
 }
 
+TEST(Input, TakesNoneForSizesThatAreNotKnown) {
+  EXPECT_EQ(Input({none, 8}).shape(), (PartialShape{-1, -1, 8}));
+  EXPECT_EQ(Input({4}, {.batch_size = 2}).shape(), (PartialShape{2, 4}));
+  EXPECT_EQ(Input({}).shape(), (PartialShape{-1}));
+  EXPECT_EQ(Input(PartialShape{-1, 3}).shape(), (PartialShape{-1, -1, 3}));
+}
+
 TEST(Sequential, CannotHoldItself) {
   const Sequential model;
   EXPECT_THROW(model.add(model), InvalidArgumentError);

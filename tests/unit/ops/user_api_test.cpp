@@ -15,6 +15,14 @@
 namespace tandem {
 namespace {
 
+TEST(Einsum, TakesOperandsOneByOne) {
+  const Tensor a{{1.0, 2.0}, {3.0, 4.0}};
+  const Variable x(Tensor{1.0, 10.0});
+  EXPECT_EQ(einsum("ij,j->i", a, x).to_string(), "[21. 43.]");
+  EXPECT_EQ(einsum("ij->ji", a).to_string(), einsum("ij->ji", {a}).to_string());
+  EXPECT_EQ(linalg::einsum("ij,ij->", a, a).to_string(), "30.0");
+}
+
 TEST(TensorFromValues, TakesWhatCppHas) {
   EXPECT_EQ(Tensor(std::vector<float>{1, 2, 3}).to_string(), "[1. 2. 3.]");
   const Tensor matrix(std::vector<std::vector<double>>{{1, 2}, {3, 4}});
