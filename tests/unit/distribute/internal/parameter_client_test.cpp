@@ -69,20 +69,22 @@ TEST_F(ParameterClientTest, ATaskThatServesAndTakesItsTimeIsWaitedFor) {
 
 // How long it was waited for before it was lost says nothing about how long no task serves.
 TEST_F(ParameterClientTest, ATaskThatIsLostWhileItIsWaitedForIsReplaced) {
-  first.answer = [&](std::string_view method) -> Status {
-    if (method == kPushGradients) now += 2 * ParameterClient::kPatience;
+  Time back;
+  const auto is_away = [&](std::string_view) -> Status {
+    if (now >= back) return {};
+    now += std::chrono::seconds(1);
     return {Code::kUnavailable};
   };
-  second.answer = [](std::string_view) -> Status { return {}; };
-  EXPECT_TRUE(push({{"a", &first}, {"b", &second}}).ok());
-  EXPECT_EQ(second.pushes, 1);
-  // One that has no replica comes back.
-  first.pushes = 0;
-  first.answer = [&](std::string_view) -> Status {
+  first.answer = [&](std::string_view method) -> Status {
+    if (first.pushes > 1 || method != kPushGradients) return is_away(method);
     now += 2 * ParameterClient::kPatience;
-    return {first.pushes == 1 ? Code::kUnavailable : Code::kOk};
+    back = now + ParameterClient::kPatience / 2;
+    return {Code::kUnavailable};
   };
   EXPECT_TRUE(push({{"a", &first}}).ok());
+  first.pushes = 0;
+  second.answer = is_away;
+  EXPECT_TRUE(push({{"a", &first}, {"b", &second}}).ok());
 }
 
 // A silence that is longer each time, and is chance, until the task is gone.
