@@ -45,6 +45,10 @@ class Gradients : public std::vector<Tensor> {
  public:
   explicit Gradients(std::vector<Tensor> gradients) : std::vector<Tensor>(std::move(gradients)) {}
   template <std::size_t I>
+  Tensor& get() {
+    return (*this)[I];
+  }
+  template <std::size_t I>
   const Tensor& get() const {
     return (*this)[I];
   }

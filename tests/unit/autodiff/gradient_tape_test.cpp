@@ -134,6 +134,9 @@ TEST(GradientTape, GradientsByAListComeApart) {
   EXPECT_FLOAT_EQ(dw.item<float>(), 9.0f);
   EXPECT_FLOAT_EQ(db.item<float>(), 1.0f);
   EXPECT_FLOAT_EQ(dx.item<float>(), 12.0f);
+  auto [clipped, unused] = tape.gradient(y, {w, b});
+  clipped = minimum(clipped, 1.0);
+  EXPECT_FLOAT_EQ((clipped + unused).item<float>(), 2.0f);
   const std::vector<Tensor> as_vector = tape.gradient(y, {w, b});
   EXPECT_EQ(as_vector.size(), 2u);
   const Variable other(Tensor(1.0));
