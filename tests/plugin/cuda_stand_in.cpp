@@ -110,6 +110,10 @@ Memory& memory(std::size_t gpu) {
   return (*all)[gpu];
 }
 
+std::size_t free_bytes(const Memory& memory) {
+  return gpu_bytes() - std::min(gpu_bytes(), memory.used + memory.others);
+}
+
 }  // namespace stand_in
 
 namespace {
@@ -333,9 +337,10 @@ extern "C" {
 
 STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
 STAND_IN cuGetErrorName(CUresult result, const char** text) {
-  *text = result == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : result == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-                                                 : "CUDA_ERROR_OTHER";
+  *text = result == CUDA_ERROR_OUT_OF_MEMORY       ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == CUDA_ERROR_ILLEGAL_ADDRESS   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : result == CUDA_ERROR_ECC_UNCORRECTABLE ? "CUDA_ERROR_ECC_UNCORRECTABLE"
+                                                   : "CUDA_ERROR_OTHER";
   return CUDA_SUCCESS;
 }
 STAND_IN cuGetErrorString(CUresult, const char** text) {
@@ -408,7 +413,7 @@ STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (bytes > gpu_bytes() - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > free_bytes(m)) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   m.blocks[*address] = bytes;
   m.used += bytes;
@@ -424,6 +429,15 @@ STAND_IN cuMemFree(CUdeviceptr address) {
   m.used -= found->second;
   m.blocks.erase(found);
   std::free(host(address));
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemGetInfo(std::size_t* free, std::size_t* total) {
+  ENTER();
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  Memory& m = memory(gpu_of(contexts().back()));
+  std::lock_guard lock(m.mutex);
+  *free = free_bytes(m);
+  *total = gpu_bytes();
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned) {
@@ -713,6 +727,16 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
           [] {
             return StandInCounts{counts.driver_calls, counts.kernels, counts.graph_launches,
                                  counts.bytes_to_gpu, counts.bytes_from_gpu};
+          },
+      .leave_free =
+          [](long long bytes) {
+            for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
+              Memory& m = memory(gpu);
+              std::lock_guard lock(m.mutex);
+              m.others = 0;
+              const auto left = static_cast<long long>(free_bytes(m));
+              if (bytes >= 0) m.others = static_cast<std::size_t>(std::max(left - bytes, 0LL));
+            }
           },
   };
   return &control;

@@ -67,6 +67,7 @@ namespace tandem::cuda {
 
 // Those that a driver may lack: null then.
 #define TANDEM_CUDA_OPTIONAL_FUNCTIONS(X) \
+  X(cuMemGetInfo)                         \
   X(cuMemAllocManaged)                    \
   X(cuMemAddressReserve)                  \
   X(cuMemAddressFree)                     \

@@ -44,6 +44,10 @@ class PluginSource final : public RegionSource {
     }
   }
   std::string shortage() const override { return shortage_; }
+  std::string way_to_more(std::size_t limit, std::size_t needed) const override {
+    const std::string way = RegionSource::way_to_more(limit, needed);
+    return shortage_.empty() ? way : with_less_use_by_others(way);
+  }
   void release(const MemoryRegion& region) noexcept override {
     free_(handle_->get(), region.begin, region.bytes);
   }
@@ -125,6 +129,11 @@ class PlainAllocator final : public Allocator {
 };
 
 }  // namespace
+
+std::string with_less_use_by_others(const std::string& way) {
+  return cat(way, way.empty() ? "" : "; ",
+             "other processes that use the same hardware ended or held to less memory");
+}
 
 std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
                                                  std::shared_ptr<PluginHandle> handle,
