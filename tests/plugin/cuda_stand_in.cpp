@@ -132,15 +132,34 @@ std::vector<CUcontext>& contexts() {
   return stack;
 }
 
+bool holds(const std::map<CUdeviceptr, std::size_t>& blocks, CUdeviceptr address,
+           std::size_t bytes) {
+  auto next = blocks.upper_bound(address);
+  if (next == blocks.begin()) return false;
+  --next;
+  return address + bytes <= next->first + next->second;
+}
+
+// Host memory that GPUs can reach, at the same address.
+struct Pinned {
+  std::mutex mutex;
+  std::map<CUdeviceptr, std::size_t> blocks;
+};
+Pinned& pinned() {
+  static auto* all = new Pinned;
+  return *all;
+}
+
 bool known(CUdeviceptr address, std::size_t bytes) {
   if (stand_in::is_mapped(address, bytes)) return true;
+  {
+    std::lock_guard lock(pinned().mutex);
+    if (holds(pinned().blocks, address, bytes)) return true;
+  }
   for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
     Memory& m = memory(gpu);
     std::lock_guard lock(m.mutex);
-    auto next = m.blocks.upper_bound(address);
-    if (next == m.blocks.begin()) continue;
-    --next;
-    if (address + bytes <= next->first + next->second) return true;
+    if (holds(m.blocks, address, bytes)) return true;
   }
   return false;
 }
@@ -448,10 +467,22 @@ STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   ENTER();
   ++objects.host_blocks;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  std::lock_guard lock(pinned().mutex);
+  pinned().blocks[reinterpret_cast<CUdeviceptr>(*address)] = bytes;
   return CUDA_SUCCESS;
+}
+STAND_IN cuMemHostGetDevicePointer(CUdeviceptr* seen, void* address, unsigned) {
+  ENTER();
+  *seen = reinterpret_cast<CUdeviceptr>(address);
+  std::lock_guard lock(pinned().mutex);
+  return holds(pinned().blocks, *seen, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 STAND_IN cuMemFreeHost(void* address) {
   --objects.host_blocks;
+  {
+    std::lock_guard lock(pinned().mutex);
+    pinned().blocks.erase(reinterpret_cast<CUdeviceptr>(address));
+  }
   std::free(address);
   return enter(__func__);
 }

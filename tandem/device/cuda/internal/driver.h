@@ -69,6 +69,7 @@ namespace tandem::cuda {
 #define TANDEM_CUDA_OPTIONAL_FUNCTIONS(X) \
   X(cuMemGetInfo)                         \
   X(cuMemAllocManaged)                    \
+  X(cuMemHostGetDevicePointer)            \
   X(cuMemAddressReserve)                  \
   X(cuMemAddressFree)                     \
   X(cuMemGetAllocationGranularity)        \

@@ -82,6 +82,22 @@ class DeviceBuffer final : public Buffer, public CachedObject {
   Ref<Buffer> block_;
 };
 
+// Not owned, so that no kernel takes it for its result.
+class HostReadableBuffer final : public Buffer {
+ public:
+  HostReadableBuffer(Ref<Buffer> staging, std::shared_ptr<PluginDevice> device)
+      : Buffer(staging->data(), staging->size(), /*owned=*/false, device->memory_space()),
+        device_(std::move(device)),
+        staging_(std::move(staging)) {}
+  Ref<Buffer> allocate_like(std::size_t bytes) const override {
+    return device_->allocator().allocate(bytes);
+  }
+
+ private:
+  const std::shared_ptr<PluginDevice> device_;  // goes after the memory
+  const Ref<Buffer> staging_;
+};
+
 class DeviceAllocator final : public Allocator {
  public:
   DeviceAllocator(PluginDevice& device, std::shared_ptr<BlockAllocator> blocks)
@@ -157,6 +173,10 @@ std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
                                                .space = device.memory_space()});
   if (reserved) reserved->share(blocks);
   return std::make_unique<DeviceAllocator>(device, blocks);
+}
+
+Ref<Buffer> host_readable(Ref<Buffer> staging, std::shared_ptr<PluginDevice> device) {
+  return make_ref<HostReadableBuffer>(std::move(staging), std::move(device));
 }
 
 std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,

@@ -22,4 +22,7 @@ std::string with_less_use_by_others(const std::string& way);
 std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,
                                                   std::shared_ptr<PluginHandle> handle);
 
+/// Staging memory that counts as the device's, for its kernels to read.
+Ref<Buffer> host_readable(Ref<Buffer> staging, std::shared_ptr<PluginDevice> device);
+
 }  // namespace tandem
