@@ -19,7 +19,8 @@ def _environment(build):
         if not os.path.exists(library):
             raise RuntimeError(f"{library} is missing: build the target cuda_on_host")
     return {**os.environ, "TANDEM_PLUGINS": plugin, "CUDA_STAND_IN": driver, "CUDA_STAND_IN_MIB": "512",
-            "CUDA_VISIBLE_DEVICES": "0", "TANDEM_CACHE_DIR": os.path.join(build, "bench/gpu_host_cache")}
+            "CUDA_VISIBLE_DEVICES": "0", "TANDEM_CUDA_HOST_READ_LIMIT": "65536",
+            "TANDEM_CACHE_DIR": os.path.join(build, "bench/gpu_host_cache")}
 
 
 def _command(build, work, steps):

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 6
+#define TANDEM_PLUGIN_VERSION_MINOR 7
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -369,6 +369,12 @@ typedef struct TandemPluginApi {
   /* optional, since 1.6. Asked for each tree of such ops. A status that says why not has Tandem try
    * smaller ones, down to no fusing; `td explain` shows the text. */
   void (*check_fused_tree)(const TandemFusedTree* tree, TandemStatus* status);
+
+  /* optional, since 1.7, for devices with staging memory and a kernel_offset of 0: their kernels
+   * can read staging memory at the host's address. As many bytes as they read there in the time
+   * that a copy takes to begin: Tandem has them read smaller inputs there, instead of copying
+   * them. 0: they cannot. */
+  uint64_t (*host_read_limit)(TandemDevice* device);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

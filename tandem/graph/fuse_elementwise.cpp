@@ -66,8 +66,12 @@ class Fuser {
 
   bool fusible(const Node& node) {
     using Elementwise = FusionTarget::Elementwise;
-    return is_fusible(node, evaluator_) &&
-           (!f_.target || f_.target->elementwise(node) != Elementwise::kNo);
+    const Elementwise wanted = f_.target ? f_.target->elementwise(node) : Elementwise::kLarge;
+    if (wanted == Elementwise::kNo) return false;
+    // Devices for which a launch costs time say themselves what they fuse, and `accepts` of what
+    // types. The kernel of CPUs has no loops for double.
+    return is_fusible(node, evaluator_) ||
+           (wanted == Elementwise::kAnySize && is_fusible_in_double(node));
   }
 
   // A value of 16 bits as float. Reading the short one and widening it on the way is cheaper than

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin_backend.h"
 #include "tandem/graph/foreign_kernels.h"
@@ -111,6 +112,8 @@ void run_plugin_kernel(KernelContext& context) {
   replaced_values().clear();
   temporaries().clear();
   if (status.code == TANDEM_OK) return;
+  if (status.code == TANDEM_UNAVAILABLE)
+    throw UnavailableError(lost_text(context.device().name(), text_of(status)));
   const bool known = status.code > 0 && status.code <= static_cast<int>(Code::kUnauthenticated);
   throw_error(known ? static_cast<Code>(status.code) : Code::kUnknown, text_of(status));
 }

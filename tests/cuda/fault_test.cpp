@@ -5,7 +5,6 @@
 //
 // fault_test sticky N is one process of the last kind.
 
-#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,22 +22,13 @@
 #include "tandem/runtime/runtime.h"
 #include <tandem/tandem.h>
 
-#include "tests/plugin/cuda_stand_in.h"
+#include "tests/cuda/stand_in_driver.h"
 
 namespace tandem::keras {
 namespace {
 
 // Beyond this many calls a step makes too many, or the test does not end.
 constexpr long long kMaxCalls = 3000;
-
-const StandInControl& driver() {
-  static const StandInControl* const control = [] {
-    void* library = dlopen(TANDEM_CUDA_STAND_IN, RTLD_NOW | RTLD_LOCAL);
-    if (!library) std::abort();
-    return reinterpret_cast<const StandInControl* (*)()>(dlsym(library, "cuda_stand_in_control"))();
-  }();
-  return *control;
-}
 
 // A small network and what its training starts from.
 class Training {

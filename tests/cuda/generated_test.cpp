@@ -3,6 +3,7 @@
 // (TANDEM_CUDA_LIBRARIES=none, or no compiler for its stand-in) graphs are computed op by op, with
 // the same results.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -174,6 +175,69 @@ TEST_F(Generated, EveryOpThatTheyTakeIn) {
   }
 }
 
+// Against the CPU's ops one by one: it has no fused op for double.
+TEST_F(Generated, EveryOpInDouble) {
+  const double inf = std::numeric_limits<double>::infinity();
+  std::vector<double> x, y;
+  for (const double a : {0.0, -0.0, 0.3, -0.7, 1.0, 2.5, -3.25, 7.1, 30.0, inf, -inf}) {
+    for (const double b : {0.0, 0.5, -1.5, 2.0, 6.7, inf}) {
+      x.push_back(a);
+      y.push_back(b);
+    }
+  }
+  const auto columns = static_cast<std::int64_t>(x.size());
+  const auto rows = static_cast<std::int64_t>(std::size(kFusible));
+  const auto on_cpu = [](const std::vector<double>& all, const Shape& shape) {
+    const DeviceScope on("/CPU:0");
+    return Tensor::from(all, shape);
+  };
+  const Tensor first = on_cpu(x, {1, columns}), second = on_cpu(y, {1, columns});
+  std::vector<Tensor> inputs{first, second};
+  Program program;
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const Fusible& one = kFusible[static_cast<std::size_t>(i)];
+    std::vector<double> mask(static_cast<std::size_t>(rows), 0.0);
+    mask[static_cast<std::size_t>(i)] = 1.0;
+    inputs.push_back(on_cpu(mask, {rows, 1}));
+    const std::int64_t result = program.add(one.op, one.elements == 1 ? Ints{0} : Ints{0, 1});
+    const std::int64_t masked = program.add("MulNoNan", {result, i + 2});
+    sum = i == 0 ? masked : program.add("AddV2", {sum, masked});
+  }
+  const std::vector<double> got =
+      run_on("/GPU:0", "_FusedElementwise", inputs, program.attrs(DType::kDouble))[0]
+          .to_vector<double>();
+  for (std::size_t row = 0; row < std::size(kFusible); ++row) {
+    const std::string op = kFusible[row].op;
+    std::vector<double> wanted = x;
+    if (op != "Cast" && op != "BroadcastTo") {
+      const std::vector<Tensor> operands =
+          kFusible[row].elements == 1 ? std::vector{first} : std::vector{first, second};
+      wanted = run_on("/CPU:0", op, operands, {})[0].to_vector<double>();
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double one = got[row * x.size() + i];
+      const std::string where = op + '(' + std::to_string(x[i]) + ", " + std::to_string(y[i]) + ')';
+      if (std::isnan(wanted[i]) || std::isinf(wanted[i])) {
+        EXPECT_TRUE(std::isnan(wanted[i]) ? std::isnan(one) : one == wanted[i])
+            << where << " is " << one << ", not " << wanted[i];
+      } else {
+        EXPECT_NEAR(one, wanted[i], 1e-12 * std::max(1.0, std::abs(wanted[i]))) << where;
+      }
+    }
+  }
+}
+
+TEST_F(Generated, DoubleIsNotMixedWithOtherFloats) {
+  Program program;
+  program.add("Mul", {0, 1});
+  const Tensor narrow = values({4}, 1), wide = values({4}, 2, DType::kDouble);
+  for (const DType output : {DType::kFloat, DType::kDouble}) {
+    EXPECT_THROW(run_on("/GPU:0", "_FusedElementwise", {narrow, wide}, program.attrs(output)),
+                 InvalidArgumentError);
+  }
+}
+
 TEST_F(Generated, EveryWayToBroadcast) {
   Program program;
   const std::int64_t product = program.add("Mul", {0, 1});
@@ -294,6 +358,35 @@ TEST(GraphsOnGpu, FuseTreesWhereThereIsNvrtc) {
   const Tensor got = f(x);
   const DeviceScope on("/CPU:0");
   expect_alike(got, body(x), 2e-5f, "");
+}
+
+TEST(GraphsOnGpu, FuseTreesOfDouble) {
+  const bool fused = has_nvrtc();
+  config::set_soft_device_placement(true);
+  const auto body = [](Tensor x) { return tanh(x * 2.0 + 1.0) - x / 3.0; };
+  const Tensor x = values({3, 4}, 1, DType::kDouble);
+  const auto f = function(body);
+  const std::vector<std::string> ops = ops_of(explain(f, x));
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "_FusedElementwise"), fused ? 1 : 0);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "Tanh"), fused ? 0 : 1);
+  const std::vector<double> got = f(x).to_vector<double>();
+  const DeviceScope on("/CPU:0");
+  const std::vector<double> wanted = body(x).to_vector<double>();
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-14);
+}
+
+// What is rounded to float on the way is rounded all the same.
+TEST(GraphsOnGpu, KeepDoubleAndFloatApart) {
+  config::set_soft_device_placement(true);
+  const auto body = [](Tensor x) {
+    const Tensor rounded = cast(x * 1.1 + 0.3, DType::kFloat);
+    return cast(rounded * 2.0f - 0.1f, DType::kDouble) * 3.0 - x;
+  };
+  const Tensor x = values({50}, 1, DType::kDouble);
+  const std::vector<double> got = function(body)(x).to_vector<double>();
+  const DeviceScope on("/CPU:0");
+  const std::vector<double> wanted = body(x).to_vector<double>();
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-14);
 }
 
 // An op that no generated kernel takes in stays as it is, and so does what depends on it.

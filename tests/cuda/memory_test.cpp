@@ -1,8 +1,6 @@
 // The memory of a device GPU:0 on the stand-in for the driver: reserved ranges of addresses that
 // memory is put into, and what replaces them.
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -16,21 +14,15 @@
 #include "tandem/device/device.h"
 #include <tandem/tandem.h>
 
-#include "tests/plugin/cuda_stand_in.h"
+#include "tests/cuda/in_new_process.h"
+#include "tests/cuda/stand_in_driver.h"
 
 namespace tandem {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-StandInUse used() {
-  static const StandInControl* const control = [] {
-    void* library = dlopen(TANDEM_CUDA_STAND_IN, RTLD_NOW | RTLD_LOCAL);
-    if (!library) std::abort();
-    return reinterpret_cast<const StandInControl* (*)()>(dlsym(library, "cuda_stand_in_control"))();
-  }();
-  return control->used();
-}
+StandInUse used() { return driver().used(); }
 
 // The GPU's memory is 1 GiB, of which 992 MiB are there for Tandem.
 Allocator& gpu_memory(Runtime& runtime) {
@@ -94,15 +86,11 @@ TEST(MemoryOfGpus, GoesBackToTheDriverWithTheDevice) {
 }
 
 // Expects what `body` expects, in a process of its own with this variable.
-void in_new_process(const char* name, const std::function<void()>& body) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        setenv(name, "1", 1);
-        body();
-        std::exit(testing::Test::HasFailure() ? 1 : 0);
-      },
-      testing::ExitedWithCode(0), "");
+void with_variable(const char* name, const std::function<void()>& body) {
+  in_new_process([&] {
+    setenv(name, "1", 1);
+    body();
+  });
 }
 
 void add_on_gpu() {
@@ -111,7 +99,7 @@ void add_on_gpu() {
 }
 
 TEST(MemoryOfGpus, ComesInBlocksWhereTheDriverReservesNoAddresses) {
-  in_new_process("CUDA_STAND_IN_WITHOUT_RANGES", [] {
+  with_variable("CUDA_STAND_IN_WITHOUT_RANGES", [] {
     add_on_gpu();
     EXPECT_EQ(used().reserved_ranges, 0);
     EXPECT_GT(used().device_bytes, 0);
@@ -119,7 +107,7 @@ TEST(MemoryOfGpus, ComesInBlocksWhereTheDriverReservesNoAddresses) {
 }
 
 TEST(MemoryOfGpus, IsManagedOnRequest) {
-  in_new_process("TANDEM_CUDA_MANAGED_MEMORY", [] {
+  with_variable("TANDEM_CUDA_MANAGED_MEMORY", [] {
     add_on_gpu();
     EXPECT_EQ(used().reserved_ranges, 0);
     EXPECT_GT(used().managed_blocks, 0);

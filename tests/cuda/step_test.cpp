@@ -1,7 +1,5 @@
 // What training steps ask of the driver, on a device GPU:0 whose kernels run on the host.
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -10,19 +8,10 @@
 
 #include <tandem/tandem.h>
 
-#include "tests/plugin/cuda_stand_in.h"
+#include "tests/cuda/stand_in_driver.h"
 
 namespace tandem::keras {
 namespace {
-
-const StandInControl& driver() {
-  static const StandInControl* const control = [] {
-    void* library = dlopen(TANDEM_CUDA_STAND_IN, RTLD_NOW | RTLD_LOCAL);
-    if (!library) std::abort();
-    return reinterpret_cast<const StandInControl* (*)()>(dlsym(library, "cuda_stand_in_control"))();
-  }();
-  return *control;
-}
 
 // Before these, a segment's graphs are not made yet.
 constexpr int kWarmUp = 12, kSteps = 10;

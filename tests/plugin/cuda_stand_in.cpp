@@ -110,6 +110,10 @@ Memory& memory(std::size_t gpu) {
   return (*all)[gpu];
 }
 
+std::size_t free_bytes(const Memory& memory) {
+  return gpu_bytes() - std::min(gpu_bytes(), memory.used + memory.others);
+}
+
 }  // namespace stand_in
 
 namespace {
@@ -128,15 +132,34 @@ std::vector<CUcontext>& contexts() {
   return stack;
 }
 
+bool holds(const std::map<CUdeviceptr, std::size_t>& blocks, CUdeviceptr address,
+           std::size_t bytes) {
+  auto next = blocks.upper_bound(address);
+  if (next == blocks.begin()) return false;
+  --next;
+  return address + bytes <= next->first + next->second;
+}
+
+// Host memory that GPUs can reach, at the same address.
+struct Pinned {
+  std::mutex mutex;
+  std::map<CUdeviceptr, std::size_t> blocks;
+};
+Pinned& pinned() {
+  static auto* all = new Pinned;
+  return *all;
+}
+
 bool known(CUdeviceptr address, std::size_t bytes) {
   if (stand_in::is_mapped(address, bytes)) return true;
+  {
+    std::lock_guard lock(pinned().mutex);
+    if (holds(pinned().blocks, address, bytes)) return true;
+  }
   for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
     Memory& m = memory(gpu);
     std::lock_guard lock(m.mutex);
-    auto next = m.blocks.upper_bound(address);
-    if (next == m.blocks.begin()) continue;
-    --next;
-    if (address + bytes <= next->first + next->second) return true;
+    if (holds(m.blocks, address, bytes)) return true;
   }
   return false;
 }
@@ -333,9 +356,10 @@ extern "C" {
 
 STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
 STAND_IN cuGetErrorName(CUresult result, const char** text) {
-  *text = result == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : result == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-                                                 : "CUDA_ERROR_OTHER";
+  *text = result == CUDA_ERROR_OUT_OF_MEMORY       ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == CUDA_ERROR_ILLEGAL_ADDRESS   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : result == CUDA_ERROR_ECC_UNCORRECTABLE ? "CUDA_ERROR_ECC_UNCORRECTABLE"
+                                                   : "CUDA_ERROR_OTHER";
   return CUDA_SUCCESS;
 }
 STAND_IN cuGetErrorString(CUresult, const char** text) {
@@ -408,7 +432,7 @@ STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (bytes > gpu_bytes() - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > free_bytes(m)) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   m.blocks[*address] = bytes;
   m.used += bytes;
@@ -426,6 +450,15 @@ STAND_IN cuMemFree(CUdeviceptr address) {
   std::free(host(address));
   return CUDA_SUCCESS;
 }
+STAND_IN cuMemGetInfo(std::size_t* free, std::size_t* total) {
+  ENTER();
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  Memory& m = memory(gpu_of(contexts().back()));
+  std::lock_guard lock(m.mutex);
+  *free = free_bytes(m);
+  *total = gpu_bytes();
+  return CUDA_SUCCESS;
+}
 STAND_IN cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned) {
   ++counts.managed_blocks;
   return cuMemAlloc(address, bytes);
@@ -434,10 +467,22 @@ STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   ENTER();
   ++objects.host_blocks;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  std::lock_guard lock(pinned().mutex);
+  pinned().blocks[reinterpret_cast<CUdeviceptr>(*address)] = bytes;
   return CUDA_SUCCESS;
+}
+STAND_IN cuMemHostGetDevicePointer(CUdeviceptr* seen, void* address, unsigned) {
+  ENTER();
+  *seen = reinterpret_cast<CUdeviceptr>(address);
+  std::lock_guard lock(pinned().mutex);
+  return holds(pinned().blocks, *seen, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 STAND_IN cuMemFreeHost(void* address) {
   --objects.host_blocks;
+  {
+    std::lock_guard lock(pinned().mutex);
+    pinned().blocks.erase(reinterpret_cast<CUdeviceptr>(address));
+  }
   std::free(address);
   return enter(__func__);
 }
@@ -713,6 +758,16 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
           [] {
             return StandInCounts{counts.driver_calls, counts.kernels, counts.graph_launches,
                                  counts.bytes_to_gpu, counts.bytes_from_gpu};
+          },
+      .leave_free =
+          [](long long bytes) {
+            for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
+              Memory& m = memory(gpu);
+              std::lock_guard lock(m.mutex);
+              m.others = 0;
+              const auto left = static_cast<long long>(free_bytes(m));
+              if (bytes >= 0) m.others = static_cast<std::size_t>(std::max(left - bytes, 0LL));
+            }
           },
   };
   return &control;

@@ -41,6 +41,9 @@ struct StandInControl {
   /// 1 if these bytes lie in one block of a GPU's memory.
   int (*is_device_memory)(const void* address, std::size_t bytes);
   StandInCounts (*counts)();
+  /// Another process takes all of the GPUs' memory that is free but `bytes`, instead of what it
+  /// held so far; below 0 it ends.
+  void (*leave_free)(long long bytes);
 };
 
 /// The library's one function beside the driver's.

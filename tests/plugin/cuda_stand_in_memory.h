@@ -23,9 +23,12 @@ std::size_t gpu_bytes();
 struct Memory {
   std::mutex mutex;
   std::map<CUdeviceptr, std::size_t> blocks;
-  std::size_t used = 0;  ///< by these, and by memory for reserved ranges
+  std::size_t used = 0;    ///< by these, and by memory for reserved ranges
+  std::size_t others = 0;  ///< that other processes hold
 };
 Memory& memory(std::size_t gpu);
+/// With the memory's lock held.
+std::size_t free_bytes(const Memory& memory);
 
 inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 

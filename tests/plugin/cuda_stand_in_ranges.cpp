@@ -21,7 +21,7 @@ class Physical {
   static std::shared_ptr<Physical> make(std::size_t gpu, std::size_t bytes) {
     Memory& m = memory(gpu);
     std::lock_guard lock(m.mutex);
-    if (bytes > gpu_bytes() - m.used) return nullptr;
+    if (bytes > free_bytes(m)) return nullptr;
     m.used += bytes;
     return std::make_shared<Physical>(gpu, bytes);
   }

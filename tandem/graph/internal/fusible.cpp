@@ -31,23 +31,36 @@ std::vector<Output> value_inputs(const Node& node) {
   return values;
 }
 
-bool is_fusible(const Node& node, Evaluator& evaluator) {
+namespace {
+
+// Whether it goes element by element over values whose types all are `suits`.
+template <class Suits>
+bool has_fusible_form(const Node& node, Suits suits) {
   const OpTraits& traits = node.op().traits;
   if (!traits.elementwise || traits.stateful || node.kind() != NodeKind::kPlain ||
-      node.num_outputs() != 1 || !is_fusible_dtype(node.output_dtype(0)))
+      node.num_outputs() != 1 || !suits(node.output_dtype(0)))
     return false;
   // A sum of more values than a group has places for is one loop already.
   constexpr std::size_t kMaxValues = 64;
   const std::vector<Output> values = value_inputs(node);
   if (values.empty() || values.size() > kMaxValues ||
-      !std::all_of(values.begin(), values.end(), [](const Output& in) {
-        return is_fusible_dtype(in.node->output_dtype(in.index));
-      }))
+      !std::all_of(values.begin(), values.end(),
+                   [&](const Output& in) { return suits(in.node->output_dtype(in.index)); }))
     return false;
   const PartialShape& shape = node.output_shape(0);
   // A shape that only an operand on the host gives must be another operand's too, once fused.
   if (traits.host_inputs != 0 && !shape.is_fully_known()) return false;
-  return shape.has_rank() && has_default_attrs(node) && evaluator.has_float_loops(node);
+  return shape.has_rank() && has_default_attrs(node);
+}
+
+}  // namespace
+
+bool is_fusible(const Node& node, Evaluator& evaluator) {
+  return has_fusible_form(node, is_fusible_dtype) && evaluator.has_float_loops(node);
+}
+
+bool is_fusible_in_double(const Node& node) {
+  return has_fusible_form(node, [](DType dtype) { return dtype == DType::kDouble; });
 }
 
 }  // namespace tandem::passes

@@ -9,6 +9,7 @@
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/gpu_memory.h"
+#include "tandem/device/cuda/internal/host_reads.h"
 #include "tandem/device/cuda/internal/nvrtc.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
@@ -126,6 +127,8 @@ void staging_free(TandemDevice* device, void* address, std::uint64_t) {
   });
 }
 
+std::uint64_t read_limit(TandemDevice* device) { return host_read_limit(*device->gpu); }
+
 TandemStream* stream_create(TandemDevice* device, std::int32_t, std::int32_t,
                             TandemStatus* status) {
   TandemStream* stream = nullptr;
@@ -211,6 +214,7 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->stream_add_copy = stream_add_copy;
   plugin->stream_settle = stream_settle;
   plugin->libraries = libraries;
+  plugin->host_read_limit = read_limit;
 }
 
 }  // namespace

@@ -121,13 +121,14 @@ const OpRegistration kFusedElementwise{
     {.name = "_FusedElementwise",
      .inputs = "inputs: Tin",
      .outputs = "output: T",
-     .attrs = "Tin: list(type); T: {half, bfloat16, float}; ops: list(string); "
+     .attrs = "Tin: list(type); T: {half, bfloat16, float, double}; ops: list(string); "
               "operands: list(int)",
      .shape = fused_elementwise_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
      .flops = flops::fused_elementwise,
      .doc =
-         "Elementwise ops in one pass, in float, with inputs broadcast. For each of `ops`, "
+         "Elementwise ops in one pass, in float, or double where all inputs are, with inputs "
+         "broadcast. For each of `ops`, "
          "`operands` has their number and then each one: i is input i, -1 - k the result of op k. "
          "The last result is the output."}};
 

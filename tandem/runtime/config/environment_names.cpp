@@ -18,6 +18,7 @@ const std::vector<std::string>& known_variables() {
     return std::vector<std::string>{
         "TANDEM_CACHE_DIR",
         "TANDEM_CLUSTER_JOBS",
+        "TANDEM_CUDA_HOST_READ_LIMIT",
         "TANDEM_CUDA_LIBRARIES",
         "TANDEM_CUDA_MANAGED_MEMORY",
         "TANDEM_HOSTS",

@@ -500,6 +500,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void add_copy(int piece, int s) {
     const Array& from = at(frame_.values, step(s).inputs[0]);
     Array& to = at(frame_.values, step(s).outputs[0]);
+    if (frame_.write_host_read(plan_.plan(), s, from, to)) return;
     const AllocationScope holder(step(s).node->name());
     make_target(device_of_segment(piece), step(s).node->kind() == NodeKind::kCopyToHost, from, to,
                 s);
@@ -556,6 +557,7 @@ class Run : public std::enable_shared_from_this<Run> {
     const Array& from = at(frame_.values, step(s).inputs[0]);
     Array& to = at(frame_.values, step(s).outputs[0]);
     if (const Device* const source = device_of(from)) check_not_lost(*source);
+    if (frame_.write_host_read(plan_.plan(), s, from, to)) return over(nullptr);
     const AllocationScope holder(step(s).node->name());
     make_target(device, kind == Lane::kCopyOut, from, to, s);
     if (some_do_not_compute_) {

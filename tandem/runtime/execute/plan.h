@@ -22,6 +22,7 @@
 
 namespace tandem {
 
+class HostMemoryReader;
 class Runtime;
 
 /// One kernel to run: its node, candidates and slots.
@@ -143,6 +144,12 @@ class Plan : private Reclaimable {
     std::vector<std::size_t> offsets;    ///< by value
     std::vector<std::size_t> bytes;      ///< of the arenas, by memory space
   };
+  // An argument that a device's kernels read in the host's memory.
+  struct HostRead {
+    HostMemoryReader* reader;
+    DType dtype;
+    Shape shape;
+  };
   friend struct Frame;
   void number_slots(const std::vector<Node*>& order);
   void make(Runtime& runtime, NodeStates& states);
@@ -150,6 +157,7 @@ class Plan : private Reclaimable {
   Array constant_at(const Node& node, int slot);
   void plan_lifetimes();
   struct Lifetimes;
+  void choose_host_reads(Lifetimes& lifetimes);
   void choose_planned_values(const Lifetimes& lifetimes);
   void plan_releases(const Lifetimes& lifetimes);
   void name_arenas();
@@ -193,6 +201,8 @@ class Plan : private Reclaimable {
   std::vector<std::string> arena_names_;  // by memory space
   std::vector<int> readers_;
   std::vector<const KernelServices*> services_;  // by device
+  std::vector<HostRead> host_reads_;
+  std::vector<int> host_read_of_;  // by step that would copy it, or -1; empty where there are none
 
   std::shared_ptr<const Layout> layout_;  // where no size varies
   mutable std::mutex layouts_mutex_;
@@ -219,6 +229,11 @@ struct Plan::Frame {
   std::shared_ptr<const Layout> layout;  // null: no value has a place
   std::vector<Ref<Buffer>> arenas;       // by memory space; null where it is empty
   std::vector<std::int64_t> sizes;       // by symbol
+  std::vector<Array> host_reads;         // arguments that devices read in the host's memory
+
+  /// Where `step` would copy one: writes the argument to memory that the device's kernels read, and
+  /// makes `seen` what they see of it. False if it has to be copied.
+  bool write_host_read(const Plan& plan, int step, const Array& value, Array& seen);
 
  private:
   void allocate_arenas(const Plan& plan);

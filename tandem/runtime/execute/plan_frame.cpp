@@ -9,7 +9,8 @@
 
 namespace tandem {
 
-Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_slots_)) {
+Plan::Frame::Frame(const Plan& plan)
+    : values(static_cast<std::size_t>(plan.num_slots_)), host_reads(plan.host_reads_.size()) {
   for (const auto& [slot, value] : plan.constants_) values[static_cast<std::size_t>(slot)] = value;
   if (plan.layout_) {
     layout = plan.layout_;

@@ -7,6 +7,7 @@
 #include "tandem/runtime/execute/memory_plan.h"
 #include "tandem/runtime/execute/memory_rules.h"
 #include "tandem/runtime/execute/plan.h"
+#include "tandem/runtime/execute/plan_lifetimes.h"
 
 namespace tandem {
 namespace {
@@ -61,14 +62,6 @@ constexpr std::int64_t kMaxPlanned = std::int64_t{1} << 40;
 
 }  // namespace
 
-// Slots that share memory form a group, found by its root.
-struct Plan::Lifetimes {
-  std::vector<int> root;
-  std::vector<std::vector<int>> touched;    // by root: the steps that write or read the group
-  std::vector<std::uint8_t> owned_outside;  // by root: arguments, constants, results, kept values
-  std::vector<int> last_use;                // by slot: the last step to write or read it; or -1
-};
-
 void Plan::plan_lifetimes() {
   const auto slots = static_cast<std::size_t>(num_slots_);
   Lifetimes life;
@@ -97,6 +90,7 @@ void Plan::plan_lifetimes() {
     for (int slot : step.outputs) touch(slot);
   }
   for (int slot : result_slots_) at(life.owned_outside, at(life.root, slot)) = 1;
+  choose_host_reads(life);
   choose_planned_values(life);
   plan_releases(life);
 }

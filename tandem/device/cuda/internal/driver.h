@@ -67,7 +67,9 @@ namespace tandem::cuda {
 
 // Those that a driver may lack: null then.
 #define TANDEM_CUDA_OPTIONAL_FUNCTIONS(X) \
+  X(cuMemGetInfo)                         \
   X(cuMemAllocManaged)                    \
+  X(cuMemHostGetDevicePointer)            \
   X(cuMemAddressReserve)                  \
   X(cuMemAddressFree)                     \
   X(cuMemGetAllocationGranularity)        \

@@ -164,6 +164,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext* context);
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total);
 CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags);
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                              CUdeviceptr near, unsigned long long flags);
@@ -180,6 +181,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
                         std::size_t count);
 CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags);
 CUresult cuMemFreeHost(void* address);
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* seen, void* address, unsigned flags);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream);
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream);
@@ -234,7 +236,9 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end);
 #define cuCtxPushCurrent cuCtxPushCurrent_v2
 #define cuCtxPopCurrent cuCtxPopCurrent_v2
 #define cuMemAlloc cuMemAlloc_v2
+#define cuMemGetInfo cuMemGetInfo_v2
 #define cuMemFree cuMemFree_v2
+#define cuMemHostGetDevicePointer cuMemHostGetDevicePointer_v2
 #define cuMemcpyHtoDAsync cuMemcpyHtoDAsync_v2
 #define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
 #define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2

@@ -1,6 +1,7 @@
 #include "tandem/device/cuda/internal/gpu_memory.h"
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,21 @@ std::vector<CUmemAccessDesc> access_to(const Gpu& gpu) {
   return access;
 }
 
+// What of the GPU's memory is free, with the context current: other processes may hold the rest.
+std::string free_text() {
+  std::size_t free = 0, total = 0;
+  if (!driver().p_cuMemGetInfo || driver().p_cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return {};
+  const auto mib = [](std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+  return "; of the GPU's " + mib(total) + ' ' + mib(free) + " are free";
+}
+
+// Gpu::check for a call that asks for memory.
+void check_memory(Gpu& gpu, CUresult result, const char* call) {
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return gpu.check(result, call);
+  throw Failure(code_of(result),
+                std::string(call) + " fails with " + text_of(result) + free_text());
+}
+
 bool has_ranges() {
   const Driver& d = driver();
   return d.p_cuMemAddressReserve && d.p_cuMemAddressFree && d.p_cuMemGetAllocationGranularity &&
@@ -55,9 +71,10 @@ void* allocate_memory(Gpu& gpu, std::size_t bytes) {
   const Driver& d = driver();
   CUdeviceptr address = 0;
   if (!wants_managed_memory()) {
-    gpu.check(d.p_cuMemAlloc(&address, bytes), "cuMemAlloc");
+    check_memory(gpu, d.p_cuMemAlloc(&address, bytes), "cuMemAlloc");
   } else if (d.p_cuMemAllocManaged && has_attribute(gpu, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY)) {
-    gpu.check(d.p_cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
+    check_memory(gpu, d.p_cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL),
+                 "cuMemAllocManaged");
   } else {
     throw Failure(TANDEM_UNIMPLEMENTED,
                   "this GPU has no managed memory: unset TANDEM_CUDA_MANAGED_MEMORY");
@@ -106,7 +123,7 @@ void commit_memory(Gpu& gpu, void* address, std::size_t bytes) {
   const Driver& d = driver();
   const CUmemAllocationProp kind = kind_of_memory(gpu);
   CUmemGenericAllocationHandle memory = 0;
-  gpu.check(d.p_cuMemCreate(&memory, bytes, &kind, 0), "cuMemCreate");
+  check_memory(gpu, d.p_cuMemCreate(&memory, bytes, &kind, 0), "cuMemCreate");
   const CUresult mapped = d.p_cuMemMap(on_gpu(address), bytes, 0, memory, 0);
   d.p_cuMemRelease(memory);
   gpu.check(mapped, "cuMemMap");

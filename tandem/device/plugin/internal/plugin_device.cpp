@@ -84,6 +84,17 @@ bool PluginDevice::can_copy_to(const Device& other) const {
   return !ask || ask(handle_->get(), same->handle_->get()) != 0;
 }
 
+std::size_t PluginDevice::host_read_limit() {
+  const TandemPluginApi& api = handle_->api();
+  const bool readable =
+      api.host_read_limit && api.staging_allocate && handle_->traits().kernel_offset == 0;
+  return readable ? static_cast<std::size_t>(api.host_read_limit(handle_->get())) : 0;
+}
+
+Ref<Buffer> PluginDevice::allocate_host_readable(std::size_t bytes) {
+  return host_readable(staging_->allocate(bytes), shared_from_this());
+}
+
 std::string PluginDevice::lost() const {
   if (!handle_->api().device_lost) return {};
   TandemStatus status = no_error();

@@ -6,6 +6,7 @@
 
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/device.h"
+#include "tandem/device/host_reads.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin/internal/library.h"
 #include "tandem/device/plugin/internal/plugin_stream.h"
@@ -35,7 +36,9 @@ class PluginHandle {
 
 /// A device by the C interface. Memory is taken from the plugin in large pieces and cut into blocks
 /// here, so that limits and texts are those of every device. Buffers keep the device.
-class PluginDevice final : public Device, public std::enable_shared_from_this<PluginDevice> {
+class PluginDevice final : public Device,
+                           public HostMemoryReader,
+                           public std::enable_shared_from_this<PluginDevice> {
  public:
   /// The last to let go of it may be a thread of its own.
   static std::shared_ptr<PluginDevice> make(const PluginLibrary& library, int physical,
@@ -52,6 +55,8 @@ class PluginDevice final : public Device, public std::enable_shared_from_this<Pl
   int num_streams(StreamKind kind) const override;
   bool can_copy_to(const Device& other) const override;
   std::string lost() const override;
+  std::size_t host_read_limit() override;
+  Ref<Buffer> allocate_host_readable(std::size_t bytes) override;
 
   const PluginHandle& handle() const { return *handle_; }
 

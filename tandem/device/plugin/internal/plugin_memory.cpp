@@ -44,6 +44,10 @@ class PluginSource final : public RegionSource {
     }
   }
   std::string shortage() const override { return shortage_; }
+  std::string way_to_more(std::size_t limit, std::size_t needed) const override {
+    const std::string way = RegionSource::way_to_more(limit, needed);
+    return shortage_.empty() ? way : with_less_use_by_others(way);
+  }
   void release(const MemoryRegion& region) noexcept override {
     free_(handle_->get(), region.begin, region.bytes);
   }
@@ -76,6 +80,22 @@ class DeviceBuffer final : public Buffer, public CachedObject {
  private:
   const std::shared_ptr<PluginDevice> device_;  // goes after the block
   Ref<Buffer> block_;
+};
+
+// Not owned, so that no kernel takes it for its result.
+class HostReadableBuffer final : public Buffer {
+ public:
+  HostReadableBuffer(Ref<Buffer> staging, std::shared_ptr<PluginDevice> device)
+      : Buffer(staging->data(), staging->size(), /*owned=*/false, device->memory_space()),
+        device_(std::move(device)),
+        staging_(std::move(staging)) {}
+  Ref<Buffer> allocate_like(std::size_t bytes) const override {
+    return device_->allocator().allocate(bytes);
+  }
+
+ private:
+  const std::shared_ptr<PluginDevice> device_;  // goes after the memory
+  const Ref<Buffer> staging_;
 };
 
 class DeviceAllocator final : public Allocator {
@@ -126,6 +146,11 @@ class PlainAllocator final : public Allocator {
 
 }  // namespace
 
+std::string with_less_use_by_others(const std::string& way) {
+  return cat(way, way.empty() ? "" : "; ",
+             "other processes that use the same hardware ended or held to less memory");
+}
+
 std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
                                                  std::shared_ptr<PluginHandle> handle,
                                                  std::size_t most,
@@ -148,6 +173,10 @@ std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
                                                .space = device.memory_space()});
   if (reserved) reserved->share(blocks);
   return std::make_unique<DeviceAllocator>(device, blocks);
+}
+
+Ref<Buffer> host_readable(Ref<Buffer> staging, std::shared_ptr<PluginDevice> device) {
+  return make_ref<HostReadableBuffer>(std::move(staging), std::move(device));
 }
 
 std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,

@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
+#include "tandem/device/plugin/internal/plugin_memory.h"
 
 namespace tandem {
 namespace {
@@ -78,6 +79,7 @@ bool ReservedMemory::commit(std::size_t end) {
   if (status.code != TANDEM_RESOURCE_EXHAUSTED)
     check(status, "The plugin cannot put memory into its reserved addresses");
   shortage_ = cat("The hardware has no more: ", text_of_status(status));
+  hardware_full_ = true;
   return false;
 }
 
@@ -94,6 +96,7 @@ std::optional<MemoryRegion> ReservedMemory::grow(std::size_t least, std::size_t 
   const std::size_t room = (reserved_ - given_) / kUnit * kUnit;
   if (least > room) {
     shortage_ = cat("The device has ", reserved_, " bytes.");
+    hardware_full_ = false;
     return std::nullopt;
   }
   std::size_t bytes = std::min(wanted, room);
@@ -102,9 +105,15 @@ std::optional<MemoryRegion> ReservedMemory::grow(std::size_t least, std::size_t 
     bytes = std::max(least, (bytes - bytes / 8) / kUnit * kUnit);
   }
   shortage_.clear();
+  hardware_full_ = false;
   const MemoryRegion region{.begin = begin_ + given_, .bytes = bytes, .continues = given_ != 0};
   given_ += bytes;
   return region;
+}
+
+std::string ReservedMemory::way_to_more(std::size_t limit, std::size_t needed) const {
+  const std::string way = RegionSource::way_to_more(limit, needed);
+  return hardware_full_ ? with_less_use_by_others(way) : way;
 }
 
 void ReservedMemory::take_back(const MemoryRegion& region) noexcept {

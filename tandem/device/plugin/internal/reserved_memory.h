@@ -31,6 +31,7 @@ class ReservedMemory final : public RegionSource {
   void take_back(const MemoryRegion& region) noexcept override;
   bool ask_others() override;
   std::string shortage() const override { return shortage_; }
+  std::string way_to_more(std::size_t limit, std::size_t needed) const override;
 
  private:
   ReservedMemory(std::shared_ptr<PluginHandle> handle, std::byte* begin, std::size_t reserved,
@@ -45,6 +46,7 @@ class ReservedMemory final : public RegionSource {
   std::size_t given_ = 0;               // in regions
   std::vector<std::size_t> committed_;  // where the parts end that were committed by one call each
   std::string shortage_;
+  bool hardware_full_ = false;  // when it was last asked
   std::weak_ptr<BlockAllocator> blocks_;
 };
 

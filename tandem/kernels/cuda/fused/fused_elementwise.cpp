@@ -64,7 +64,17 @@ struct Work {
   }
 };
 
-Work read(KernelCall& call, const Sizes& results) {
+// Rounding in between would be lost where types are mixed.
+void check_type(const TensorView& input, int i, bool in_double) {
+  const bool suits = in_double ? input.type == Type::kDouble
+                               : input.type == Type::kFloat || input.type == Type::kHalf ||
+                                     input.type == Type::kBFloat16;
+  if (suits) return;
+  refuse("input " + std::to_string(i) + " must be " +
+         (in_double ? "double, as the output is" : "float, half or bfloat16"));
+}
+
+Work read(KernelCall& call, const Sizes& results, bool in_double = false) {
   Work work;
   const int count = call.num_inputs();
   work.kernel.program =
@@ -72,9 +82,7 @@ Work read(KernelCall& call, const Sizes& results) {
   for (int i = 0; i < count; ++i) {
     work.inputs.push_back(call.input(i));
     const TensorView& input = work.inputs.back();
-    if (input.type != Type::kFloat && input.type != Type::kHalf && input.type != Type::kBFloat16) {
-      refuse("input " + std::to_string(i) + " must be float, half or bfloat16");
-    }
+    check_type(input, i, in_double);
     work.sizes = i == 0 ? input.sizes : broadcast_sizes(work.sizes, input.sizes);
     work.kernel.types.push_back(input.type);
   }
@@ -82,6 +90,7 @@ Work read(KernelCall& call, const Sizes& results) {
     work.kernel.accesses.push_back(Access::of(input.sizes, work.sizes));
   }
   work.count = product(work.sizes);
+  work.kernel.in_double = in_double;
   work.kernel.wide = work.count >= kMaxNarrow;
   return work;
 }
@@ -167,7 +176,7 @@ Sizes sum_sizes(std::int64_t rank, std::int64_t columns) {
 }  // namespace
 
 void fused_elementwise(KernelCall& call) {
-  Work work = read(call, {});
+  Work work = read(call, {}, call.attr_type("T") == Type::kDouble);
   const TensorView out = allocate_output(call, work);
   if (out.count == 0) return;
   work.kernel.stored = out.type;

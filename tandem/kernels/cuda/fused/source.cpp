@@ -12,6 +12,7 @@ constexpr std::size_t kFirstNumber = 1, kFirstNumberOfSums = 4;
 const char* type_name(Type type) {
   switch (type) {
     case Type::kFloat: return "float";
+    case Type::kDouble: return "double";
     case Type::kHalf: return "Half";
     case Type::kBFloat16: return "BFloat16";
     default: no_kernel_for(type);
@@ -28,6 +29,7 @@ class Writer {
     line("#include \"tandem/kernels/cuda/fused/generated.h\"");
     line("namespace tandem::cuda {");
     line(std::string("using Index = ") + (k_.wide ? "std::uint64_t;" : "std::uint32_t;"));
+    line(std::string("using Value = ") + (k_.in_double ? "double;" : "float;"));
     line("struct Numbers { Index at[" + n(count_numbers()) + "]; };");
     line("TANDEM_GENERATED_KERNEL " + std::string(kGeneratedName) + "(" + parameters() + ") {");
     if (k_.num_sums() > 0) {
@@ -78,7 +80,7 @@ class Writer {
     std::size_t number = first_number();
     for (std::size_t i = 0; i < k_.types.size(); ++i) {
       const Access& access = k_.accesses[i];
-      line("const float v" + n(i) + " = load(x" + n(i) + "[" + access.expression(number) + "]);");
+      line("const Value v" + n(i) + " = load(x" + n(i) + "[" + access.expression(number) + "]);");
       std::vector<std::int64_t> numbers;
       access.append_numbers(numbers);
       number += numbers.size();
@@ -91,7 +93,7 @@ class Writer {
       for (std::size_t i = 1; i < step.operands.size(); ++i) {
         text = call + text + ", " + value(step.operands[i]) + ")";
       }
-      line("const float " + value(next++) + " = " + text + ";");
+      line("const Value " + value(next++) + " = " + text + ";");
     }
     for (std::size_t s = 0; s < k_.num_sums(); ++s) {
       line("s" + n(s) + " += " + value(k_.program.results[s + (k_.stores ? 1 : 0)]) + ";");
@@ -161,7 +163,7 @@ std::string GeneratedKernel::key() const {
   }
   text += ':';
   for (const int result : program.results) add(result);
-  add((stores ? 1 : 0) + (in_pieces ? 2 : 0) + (wide ? 4 : 0));
+  add((stores ? 1 : 0) + (in_pieces ? 2 : 0) + (wide ? 4 : 0) + (in_double ? 8 : 0));
   if (stores) add(static_cast<std::int64_t>(stored));
   if (num_sums() > 0) {
     add(static_cast<std::int64_t>(summed));

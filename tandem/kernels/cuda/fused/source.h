@@ -16,6 +16,7 @@ struct GeneratedKernel {
   std::vector<Access> accesses;  ///< of the inputs
   /// Results of the program: the first is stored if `stores`, of the others the sums are taken.
   bool stores = true;
+  bool in_double = false;  ///< computes in double, else in float; without sums
   Type stored = Type::kFloat;
   /// Sums, if there are any, are written as this type, or, for many rows, as a float for each piece
   /// of rows.
