@@ -38,7 +38,8 @@ def first_line(container, variables):
     help_text = subprocess.run([TD, "server", "--help"], capture_output=True, text=True, check=True)
     for flag in command[2::2]:
         assert re.search(rf"^ *{flag}\b", help_text.stdout, re.MULTILINE), flag
-    environment = {name: value for name, value in os.environ.items() if name != "TANDEM_TD"}
+    of_tests = ("TANDEM_TD", "TANDEM_CONNECT_TEST")  # which td itself does not know
+    environment = {name: value for name, value in os.environ.items() if name not in of_tests}
     environment |= {entry["name"]: entry["value"] for entry in container.get("env", [])}
     environment |= variables
     with subprocess.Popen([TD, "server", "--insecure", "--port", "0"], stdout=subprocess.PIPE,
