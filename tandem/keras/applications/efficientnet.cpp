@@ -159,7 +159,7 @@ Model efficientnet_model(const char* who, double width, double depth, std::int64
                          double dropout, const ApplicationOptions& o, const std::string& name) {
   const Network network(kFirst, width, depth);
   const KerasTensor input = application_input(who, o, size);
-  KerasTensor x = Normalization({.axis = {{3}}})(Rescaling(1 / 255.0)(input));
+  KerasTensor x = Normalization({.axis = 3})(Rescaling(1 / 255.0)(input));
   x = zero_pad(x, strided_margins(x, 3), "stem_conv_pad");
   x = conv(x, network.filters(32), 3, "stem_conv",
            {.strides = 2, .padding = "valid", .initializer = kernels()});
@@ -192,7 +192,7 @@ Model efficientnet_v2_model(const char* who, const Scaling& scaling,
   KerasTensor x = input;
   if (s.include_preprocessing && scaling.base && channels(x) == 3) {
     x = Rescaling(1.0 / 255)(x);
-    x = Normalization({.axis = {{3}},
+    x = Normalization({.axis = 3,
                        .mean = {{0.485, 0.456, 0.406}},
                        .variance = {{0.229 * 0.229, 0.224 * 0.224, 0.225 * 0.225}}})(x);
   } else if (s.include_preprocessing) {

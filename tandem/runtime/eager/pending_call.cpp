@@ -148,7 +148,7 @@ void RoomRequest::prepare() {
 // memory for calls that they have yet to enqueue: it is time to give up when nothing moves.
 bool RoomRequest::may_retry() {
   constexpr int kMaxMoves = 100;
-  constexpr std::chrono::milliseconds kPatience{250};
+  constexpr std::chrono::milliseconds kMaxStandstill{250};
   constexpr std::chrono::microseconds kShortestPause{100};
   constexpr std::chrono::microseconds kLongestPause{10'000};
   const MemoryStats stats = device_.allocator().stats();
@@ -157,7 +157,7 @@ bool RoomRequest::may_retry() {
   const auto now = std::chrono::steady_clock::now();
   if (settle(device_) || moves_ == 0 || stats.current != in_use_) {
     if (++moves_ > kMaxMoves) return false;
-    give_up_ = now + kPatience;
+    give_up_ = now + kMaxStandstill;
     pause_ = kShortestPause;
   } else if (now >= give_up_) {
     return false;

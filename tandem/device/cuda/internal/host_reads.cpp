@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -83,14 +82,14 @@ class Limit {
   explicit Limit(Gpu& gpu) : gpu_(gpu) {}
   // A failure has the next one who asks measure again, unless it is the GPU's last.
   std::size_t get() TANDEM_EXCLUDES(mutex_) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!bytes_) bytes_ = measured(gpu_);
     return *bytes_;
   }
 
  private:
   Gpu& gpu_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::optional<std::size_t> bytes_ TANDEM_GUARDED_BY(mutex_);
 };
 
