@@ -229,7 +229,7 @@ struct ParameterServerStrategy::Impl {
         make_closure_graph(body, examples, variables, trains ? num_trainable : 0, trains);
     proto::RegisterClosureRequest request;
     request.graph_def = graph.graph_def;
-    request.coordinator = name;
+    request.coordinator = chief;
     request.drop_stale = options.drop_stale;
     request.input = graph.inputs;
     request.output = graph.outputs;
@@ -282,7 +282,7 @@ struct ParameterServerStrategy::Impl {
   void flush() {
     if (options.replicas_to_aggregate == 0) return;
     proto::FlushRequest request;
-    request.coordinator = name;
+    request.coordinator = chief;
     request.below = coordinator->next_number();
     request.unfinished = coordinator->unfinished();
     for (const ServerTask& server : servers) {
@@ -294,7 +294,7 @@ struct ParameterServerStrategy::Impl {
   }
 
   const Options options;
-  const std::string name = new_handle();  // of this chief
+  const std::string chief = new_handle();  // its name as a coordinator
   std::unique_ptr<GrpcNetwork> network;
   Peers peers;
   std::vector<ServerTask> servers;

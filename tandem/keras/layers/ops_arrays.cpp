@@ -185,8 +185,8 @@ Tensor rot90(const Tensor& x, std::int64_t k, std::pair<std::int64_t, std::int64
   }
 }
 Tensor roll(const Tensor& x, std::int64_t shift, Axis axis) {
-  if (axis) return tandem::roll(x, {shift}, {*axis});
-  return tandem::reshape(tandem::roll(ravel(x), {shift}, {0}), IntList(tandem::shape(x)));
+  if (axis) return tandem::roll(x, shift, *axis);
+  return tandem::reshape(tandem::roll(ravel(x), shift, 0), IntList(tandem::shape(x)));
 }
 Tensor repeat(const Tensor& x, std::int64_t repeats, Axis axis) {
   return tandem::repeat(x, repeats, axis);

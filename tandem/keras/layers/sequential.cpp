@@ -181,7 +181,7 @@ std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
   if (x.dtype() != wanted && x.dtype() != DType::kString) x = cast(x, wanted);
   if (const Tensor mask = options.mask_of(0); mask.defined()) attach_mask(x, mask);
   CallOptions how = options;
-  how.mask = {};
+  how.mask = MaskList();
   for (const Layer& layer : layers_) {
     std::vector<Tensor> results = layer.impl()->run(std::vector<Tensor>{std::move(x)}, how);
     if (results.size() != 1) {

@@ -161,7 +161,7 @@ class TimeDistributedImpl final : public LayerImpl {
   }
   Tensor one_by_one(const Tensor& x, const CallOptions& how) const {
     CallOptions with = how;
-    with.mask = {};
+    with.mask = MaskList();
     std::vector<Tensor> results;
     for (const Tensor& step : unstack(x, x.dim(1), 1)) results.push_back(layer_(step, with));
     return stack(results, 1);

@@ -149,15 +149,16 @@ void ParameterStore::pull(Bytes request, const ReplyDone& done) {
   done({}, std::move(reply));
 }
 
+void ParameterStore::check_name(const std::string& variable) const {
+  if (!state_.parameters.contains(variable)) {
+    throw NotFoundError(
+        cat("The parameter server ", options_.task, " has no variable '", variable, "'."));
+  }
+}
+
 void ParameterStore::check_names(const proto::PushRequest& message) const {
-  const auto check = [this](const std::string& name) {
-    if (!state_.parameters.contains(name)) {
-      throw NotFoundError(
-          cat("The parameter server ", options_.task, " has no variable '", name, "'."));
-    }
-  };
-  for (const proto::Gradient& gradient : message.gradient) check(gradient.name);
-  for (const proto::VariableChange& change : message.change) check(change.name);
+  for (const proto::Gradient& gradient : message.gradient) check_name(gradient.name);
+  for (const proto::VariableChange& change : message.change) check_name(change.name);
 }
 
 // Values of another term may be of an update that was lost before it was acknowledged.
@@ -222,21 +223,24 @@ void ParameterStore::flush(Bytes request, const ReplyDone& done) {
   done({}, {});
 }
 
+bool ParameterStore::has_push(const std::string& coordinator, std::int64_t sequence) const {
+  return state_.applied.at(coordinator).contains(sequence) ||
+         waiting_.contains({coordinator, sequence});
+}
+
 bool ParameterStore::group_is_complete() const {
   if (waiting_.empty()) return false;
   if (waiting_.size() >= static_cast<std::size_t>(state_.replicas_to_aggregate)) return true;
   const std::string& coordinator = waiting_.begin()->first.first;
   const auto below = flush_below_.find(coordinator);
   if (below == flush_below_.end()) return false;
-  const auto applied = state_.applied.find(coordinator);
-  const auto& waiting = waiting_;
-  const auto is_here = [&](std::int64_t n) {
-    return applied->second.contains(n) || waiting.contains({coordinator, n});
-  };
   const std::vector<std::int64_t>& unfinished = unfinished_.at(coordinator);
-  if (!std::all_of(unfinished.begin(), unfinished.end(), is_here)) return false;
-  for (std::int64_t n = applied->second.below; unfinished.empty() && n < below->second; ++n) {
-    if (!is_here(n)) return false;
+  for (const std::int64_t n : unfinished) {
+    if (!has_push(coordinator, n)) return false;
+  }
+  const std::int64_t first = state_.applied.at(coordinator).below;
+  for (std::int64_t n = first; unfinished.empty() && n < below->second; ++n) {
+    if (!has_push(coordinator, n)) return false;
   }
   return waiting_.rbegin()->first.second < below->second;
 }

@@ -109,12 +109,16 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
 
   bool serves() const TANDEM_REQUIRES(mutex_);
   void check_serves(const std::string& state_id) const TANDEM_REQUIRES(mutex_);
+  void check_name(const std::string& variable) const TANDEM_REQUIRES(mutex_);
   void check_names(const proto::PushRequest& message) const TANDEM_REQUIRES(mutex_);
   bool is_stale(const proto::PushRequest& message) const TANDEM_REQUIRES(mutex_);
   /// Applies a group and answers its calls once that is everywhere.
   void apply_group(Pushes group, Actions& actions) TANDEM_REQUIRES(mutex_);
   /// Does so with what waits, if that is complete.
   void apply_waiting(Actions& actions) TANDEM_REQUIRES(mutex_);
+  /// Whether the update with that number was applied or waits here.
+  bool has_push(const std::string& coordinator, std::int64_t sequence) const
+      TANDEM_REQUIRES(mutex_);
   bool group_is_complete() const TANDEM_REQUIRES(mutex_);
   /// Logs and forwards a record that was applied.
   void commit(const Bytes& record, CommitQueue::Done done, Actions& actions)
