@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -97,6 +98,11 @@ class TANDEM_EXPORT PartialShape {
   PartialShape() = default;  ///< unknown rank
   PartialShape(std::initializer_list<std::int64_t> dims)
       : PartialShape(std::vector<std::int64_t>(dims)) {}
+  /// Sizes of which some are td::none, as TensorFlow has None: `{td::none, 28}`. A template, so
+  /// that `{}` remains the list above.
+  template <int = 0>
+  PartialShape(std::initializer_list<std::optional<std::int64_t>> dims)
+      : PartialShape(sizes_of(dims)) {}
   /// Sizes of -1 are unknown; anything below throws InvalidArgumentError.
   explicit PartialShape(std::vector<std::int64_t> dims);
   PartialShape(const Shape& shape) : known_rank_(true), dims_(shape.to_vector()) {}
@@ -132,6 +138,14 @@ class TANDEM_EXPORT PartialShape {
   std::string to_string() const;
 
  private:
+  static std::vector<std::int64_t> sizes_of(
+      std::initializer_list<std::optional<std::int64_t>> dims) {
+    std::vector<std::int64_t> sizes;
+    sizes.reserve(dims.size());
+    for (const std::optional<std::int64_t>& size : dims) sizes.push_back(size.value_or(kUnknown));
+    return sizes;
+  }
+
   bool known_rank_ = false;
   std::vector<std::int64_t> dims_;
 };

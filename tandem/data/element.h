@@ -218,6 +218,15 @@ template <std::size_t N>
 void put(Element& to, std::array<Tensor, N> list) {
   for (Tensor& tensor : list) to.push_back(std::move(tensor));
 }
+template <class T>
+requires(!std::is_convertible_v<T, Tensor> &&
+         !std::is_convertible_v<T, Element>) void put(Element&, const T&) {
+  static_assert(sizeof(T) == 0,
+                "What a function on elements returns is a td::Tensor, a std::pair, std::tuple or "
+                "std::array of tensors, a td::data::Element or a td::data::TensorMap. Of a "
+                "td::RaggedTensor or what td::strings::split gives, return to_tensor(), or the "
+                "values of the only row.");
+}
 
 template <class F, class E, std::size_t... I>
 decltype(auto) spread(F& callable, E&& element, std::index_sequence<I...> indices) {

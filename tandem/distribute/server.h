@@ -15,10 +15,11 @@ namespace tandem::distribute {
 /// How tasks trust each other. Loopback addresses and UNIX sockets are served in the clear.
 /// Anything else needs TLS, where both sides show certificates, or `insecure`.
 struct Security {
-  String certificate = {};  ///< PEM files, read again while they are in use
-  String key = {};
-  String authority = {};
-  bool insecure = false;  ///< in the clear on any address, where anyone may run anything
+  // Paths of PEM files, which are read again while they are in use.
+  String certificate = {};  ///< what this side shows, with its chain
+  String key = {};          ///< the certificate's private key
+  String authority = {};    ///< whose certificates are accepted, of servers and of clients
+  bool insecure = false;    ///< in the clear on any address, where anyone may run anything
 };
 
 /// A task of a cluster: its devices, and TensorFlow's services (master, worker and eager) for them
@@ -35,15 +36,15 @@ struct Security {
 class TANDEM_EXPORT Server {
  public:
   struct Options {
-    ClusterSpec cluster = {};
+    ClusterSpec cluster = {};  ///< all tasks and their addresses, this one's included
     /// The tasks of now, such as `EtcdMembership::members`: asked for twice a second, on a thread
     /// of the server, so that it learns of tasks that are new or have moved to another address.
     /// Empty: they are always those of `cluster`.
     std::function<ClusterSpec()> members = {};
-    String job = "localhost";
-    int task = 0;
-    int port = -1;  ///< in place of the one in the cluster; 0 takes a free one
-    Security security = {};
+    String job = "localhost";  ///< which of the cluster's jobs this is a task of
+    int task = 0;              ///< its number in the job, from 0
+    int port = -1;             ///< in place of the one in the cluster; 0 takes a free one
+    Security security = {};    ///< towards clients and other tasks
     /// A folder for the variables of a ParameterServerStrategy and each update of them, so that a
     /// server that is started again goes on with them; empty: they are lost with it.
     String durable = {};
@@ -56,9 +57,9 @@ class TANDEM_EXPORT Server {
     /// How long another task may leave a question unanswered before the steps of this one's
     /// sessions that have a part there end with UnavailableError.
     std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(10);
-    int inter_op_threads = 0;  ///< as in Runtime::Options
-    int intra_op_threads = 0;
-    DeviceConfig devices = {};
+    int inter_op_threads = 0;   ///< as in Runtime::Options
+    int intra_op_threads = 0;   ///< likewise
+    DeviceConfig devices = {};  ///< which devices the task has
   };
   /// Listens at once. Throws InvalidArgumentError if the cluster lacks the task, PermissionDenied-
   /// Error if the address would be served in the clear beyond this machine, UnavailableError if it

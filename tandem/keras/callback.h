@@ -100,7 +100,7 @@ class TANDEM_EXPORT Callback {
   /// The model that is trained; valid between on_…_begin and on_…_end.
   /// Throws FailedPreconditionError elsewhere.
   Model& model() const;
-  /// fit ends after this batch.
+  /// fit ends after this batch: `model().stop_training = true`.
   void stop_training() const;
 
  private:

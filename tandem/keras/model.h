@@ -1,9 +1,11 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "tandem/core/name_argument.h"
 #include "tandem/core/string.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/structure.h"
 #include "tandem/keras/compile_options.h"
 #include "tandem/keras/fit_options.h"
 #include "tandem/keras/keras_tensor.h"
@@ -25,16 +28,62 @@ namespace tandem::keras {
 
 class ModelImpl;
 
-/// One KerasTensor or several in braces.
+/// One KerasTensor, several in braces, or by names, which are then those of the model's inputs or
+/// outputs: `{{"image", image}, {"age", age}}`.
 class KerasTensors {
  public:
+  using Named = std::pair<const std::string, KerasTensor>;
+
   KerasTensors(KerasTensor tensor) : tensors_{std::move(tensor)} {}
   KerasTensors(std::initializer_list<KerasTensor> tensors) : tensors_(tensors) {}
   KerasTensors(std::vector<KerasTensor> tensors) : tensors_(std::move(tensors)) {}
+  KerasTensors(std::initializer_list<Named> by_name)
+      : KerasTensors(std::map<std::string, KerasTensor>(by_name)) {}
+  /// In alphabetical order, as Keras flattens dictionaries.
+  KerasTensors(const std::map<std::string, KerasTensor>& by_name) {
+    for (const auto& [name, tensor] : by_name) {
+      names_.push_back(name);
+      tensors_.push_back(tensor);
+    }
+  }
+  /// In this order, with a name for each or with none.
+  KerasTensors(std::vector<KerasTensor> tensors, std::vector<std::string> names)
+      : tensors_(std::move(tensors)), names_(std::move(names)) {}
   const std::vector<KerasTensor>& tensors() const { return tensors_; }
+  /// One for each if they were given by name; else empty.
+  const std::vector<std::string>& names() const { return names_; }
 
  private:
   std::vector<KerasTensor> tensors_;
+  std::vector<std::string> names_;
+};
+
+/// `model.stop_training`: whether fit ends after the batch under way. Read as a bool, set by
+/// assignment, by a callback or a train_step; fit begins with false.
+///
+///     if (logs["loss"] < 0.01) model().stop_training = true;   // in a Callback
+class TANDEM_EXPORT StopTrainingProperty {
+ public:
+  StopTrainingProperty(const StopTrainingProperty&) = default;
+  operator bool() const;
+  const StopTrainingProperty& operator=(bool value) const {
+    set(value);
+    return *this;
+  }
+  StopTrainingProperty& operator=(const StopTrainingProperty& other) {
+    set(static_cast<bool>(other));
+    return *this;
+  }
+  /// `= true`
+  void operator()() const { set(true); }
+
+ private:
+  friend class Model;
+  explicit StopTrainingProperty(std::shared_ptr<ModelImpl> impl) : impl_(std::move(impl)) {}
+  void set(bool value) const;
+  ModelImpl& impl() const;
+
+  std::shared_ptr<ModelImpl> impl_;
 };
 
 struct ModelOptions {
@@ -70,7 +119,8 @@ struct SummaryOptions {
 /// graph. Trained by one thread at a time.
 class TANDEM_EXPORT Model : public Layer {
  public:
-  Model() = default;
+  /// No model.
+  Model() : stop_training(nullptr) {}
   /// What lies between inputs and outputs. Throws InvalidArgumentError if an output depends on an
   /// Input that is not among the inputs.
   Model(const KerasTensors& inputs, const KerasTensors& outputs, const String& name = "");
@@ -82,6 +132,20 @@ class TANDEM_EXPORT Model : public Layer {
       : Model(arguments.inputs, arguments.outputs,
               ModelOptions{.name = arguments.name, .trainable = arguments.trainable}) {}
   explicit Model(std::shared_ptr<ModelImpl> impl);
+  Model(const Model&) = default;
+  Model(Model&&) noexcept = default;
+  // Another model, whose properties are its own.
+  Model& operator=(const Model& other);
+  Model& operator=(Model&& other) noexcept;
+
+  using Layer::operator();
+  /// With inputs by the names of `input_names`.
+  Tensor operator()(std::initializer_list<data::TensorMap::value_type> inputs,
+                    const CallOptions& options = {}) const;
+  template <std::derived_from<data::TensorMap::Base> Map>  // braces are for the others
+  Tensor operator()(const Map& inputs, const CallOptions& options = {}) const {
+    return call_by_name(inputs, options);
+  }
 
   /// Chooses how to train: optimizer, losses, metrics; what was gathered before is forgotten.
   void compile(const CompileOptions& options) const;
@@ -94,12 +158,17 @@ class TANDEM_EXPORT Model : public Layer {
   Logs evaluate(const data::Dataset& dataset, const EvaluateOptions& options = {}) const;
   Logs evaluate(const TensorList& x, const TensorList& y,
                 const EvaluateOptions& options = {}) const;
-  /// The output for all examples; several outputs: see predict_all.
+  /// The output for all examples; several outputs: see predict_all and predict_by_name.
   Tensor predict(const data::Dataset& dataset, const PredictOptions& options = {}) const;
   Tensor predict(const TensorList& x, const PredictOptions& options = {}) const;
   std::vector<Tensor> predict_all(const data::Dataset& dataset,
                                   const PredictOptions& options = {}) const;
   std::vector<Tensor> predict_all(const TensorList& x, const PredictOptions& options = {}) const;
+  /// All outputs by the names of `output_names`: what Keras' predict returns of a model whose
+  /// outputs are a dictionary.
+  data::TensorMap predict_by_name(const data::Dataset& dataset,
+                                  const PredictOptions& options = {}) const;
+  data::TensorMap predict_by_name(const TensorList& x, const PredictOptions& options = {}) const;
 
   // One batch, without callbacks or printing. Metrics are of this batch alone.
   Logs train_on_batch(const TensorList& x, const TensorList& y,
@@ -153,6 +222,19 @@ class TANDEM_EXPORT Model : public Layer {
   std::vector<KerasTensor> outputs() const;
   using Layer::outputs;
 
+  /// What data, losses and metrics may be named by: the names that the model was given its inputs
+  /// and outputs by, else those of the Inputs and of the layers that make the outputs. A model
+  /// whose `call` is your own has no input names, unless its class says them.
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;
+  /// The shape of the only input or output, with the batch axis: [-1, 28, 28]. Throws
+  /// InvalidArgumentError if there are several, FailedPreconditionError where it is not known.
+  PartialShape input_shape() const;
+  PartialShape output_shape() const;
+  /// … of each.
+  std::vector<PartialShape> input_shapes() const;
+  std::vector<PartialShape> output_shapes() const;
+
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.
   Layer get_layer(const std::string& name) const;
@@ -163,10 +245,13 @@ class TANDEM_EXPORT Model : public Layer {
   Layer get_layer(int index) const;
   /// The optimizer of the compiled model; FailedPreconditionError before `compile`.
   const Optimizer& optimizer() const;
-  /// Ends fit after the batch under way.
-  void stop_training() const;
+  /// Whether fit ends after the batch under way.
+  StopTrainingProperty stop_training;
 
   ModelImpl& model_impl() const;
+
+ private:
+  Tensor call_by_name(const data::TensorMap::Base& inputs, const CallOptions& options) const;
 };
 
 /// Layers one after the other.

@@ -46,6 +46,8 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   virtual int num_outputs() const { return 1; }
   /// For naming losses and metrics of several outputs.
   virtual std::vector<std::string> output_names() const { return {"output"}; }
+  /// For data by name; empty if the inputs have none. By default the names of `input_tensors`.
+  virtual std::vector<std::string> input_names() const;
   /// What stands for the inputs; empty if their shapes are not known.
   virtual std::vector<KerasTensor> input_tensors() const { return {}; }
   std::vector<KerasTensor> symbolic_inputs() const override {
@@ -85,6 +87,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   void set_trainer(std::shared_ptr<internal::Trainer> trainer) { trainer_ = std::move(trainer); }
   const std::shared_ptr<internal::Trainer>& trainer() const { return trainer_; }
   std::shared_ptr<internal::Predictor> predictor();
+  /// Whether fit ends after the batch under way: for steps of one's own, as Model's.
   bool stop_training = false;
   /// Where the fit under way is; null outside of one.
   internal::FitState* fit_state = nullptr;

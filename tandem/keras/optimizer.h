@@ -191,6 +191,8 @@ class TANDEM_EXPORT Optimizer {
   /// `apply` then takes the larger gradients.
   Tensor scale_loss(const Tensor& loss) const { return impl_->scale_loss(loss); }
 
+  /// "adam", or the name among its options.
+  const std::string& name() const { return impl_->settings().name; }
   LearningRateProperty learning_rate;
   /// `learning_rate = value`
   void set_learning_rate(double value) const { learning_rate = value; }

@@ -40,8 +40,16 @@ struct NormalOptions {
   RandomSeed seed = {};
 };
 TANDEM_EXPORT Tensor normal(const IntList& shape, const NormalOptions& options = {});
+inline Tensor normal(const IntList& shape, double mean, double stddev = 1,
+                     DTypeLike dtype = float32, const RandomSeed& seed = {}) {
+  return normal(shape, {.mean = mean, .stddev = stddev, .dtype = dtype, .seed = seed});
+}
 /// Values further than two deviations from the mean are drawn again.
 TANDEM_EXPORT Tensor truncated_normal(const IntList& shape, const NormalOptions& options = {});
+inline Tensor truncated_normal(const IntList& shape, double mean, double stddev = 1,
+                               DTypeLike dtype = float32, const RandomSeed& seed = {}) {
+  return truncated_normal(shape, {.mean = mean, .stddev = stddev, .dtype = dtype, .seed = seed});
+}
 struct UniformOptions {
   double minval = 0;
   std::optional<double> maxval = std::nullopt;  ///< not included; 1 for floats
@@ -49,6 +57,26 @@ struct UniformOptions {
   RandomSeed seed = {};
 };
 TANDEM_EXPORT Tensor uniform(const IntList& shape, const UniformOptions& options = {});
+inline Tensor uniform(const IntList& shape, double minval, double maxval, DTypeLike dtype = float32,
+                      const RandomSeed& seed = {}) {
+  return uniform(shape, {.minval = minval, .maxval = maxval, .dtype = dtype, .seed = seed});
+}
+/// Draw options behind numbers that are given by position: `uniform({2, 3}, 0, 10, {.seed = 1})`.
+struct DrawOptions {
+  DTypeLike dtype = float32;
+  RandomSeed seed = {};
+};
+inline Tensor normal(const IntList& shape, double mean, double stddev, const DrawOptions& options) {
+  return normal(shape, mean, stddev, options.dtype, options.seed);
+}
+inline Tensor truncated_normal(const IntList& shape, double mean, double stddev,
+                               const DrawOptions& options) {
+  return truncated_normal(shape, mean, stddev, options.dtype, options.seed);
+}
+inline Tensor uniform(const IntList& shape, double minval, double maxval,
+                      const DrawOptions& options) {
+  return uniform(shape, minval, maxval, options.dtype, options.seed);
+}
 /// Integers in [minval, maxval).
 TANDEM_EXPORT Tensor randint(const IntList& shape, std::int64_t minval, std::int64_t maxval,
                              DTypeLike dtype = int32, const RandomSeed& seed = {});

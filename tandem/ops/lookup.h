@@ -60,6 +60,8 @@ class TANDEM_EXPORT StaticHashTable {
 
   /// The values of the keys, of their shape. Throws InvalidArgumentError for another dtype.
   Tensor lookup(Tensor keys) const;
+  /// `lookup`, as Python writes it: `table[keys]`.
+  Tensor operator[](Tensor keys) const { return lookup(std::move(keys)); }
   /// The number of keys, an int64 scalar.
   Tensor size() const;
   /// All keys and their values, in no order.
@@ -86,6 +88,8 @@ class TANDEM_EXPORT StaticVocabularyTable {
 
   /// int64, of the keys' shape.
   Tensor lookup(Tensor keys) const;
+  /// `lookup`, as Python writes it: `table[keys]`.
+  Tensor operator[](Tensor keys) const { return lookup(std::move(keys)); }
   /// The number of keys and buckets, an int64 scalar.
   Tensor size() const;
 
@@ -103,6 +107,8 @@ class TANDEM_EXPORT MutableHashTable {
 
   /// Values of shape [keys…] + the default's.
   Tensor lookup(Tensor keys) const;
+  /// `lookup`, as Python writes it: `table[keys]`.
+  Tensor operator[](Tensor keys) const { return lookup(std::move(keys)); }
   /// Puts values under keys, new ones and known ones.
   void insert(Tensor keys, Tensor values) const;
   /// Takes keys out; unknown ones are passed over.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <iosfwd>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "tandem/core/export.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/ops/operand.h"
+#include "tandem/ops/row_iterator.h"
 #include "tandem/ops/sparse_ops.h"
 #include "tandem/runtime/structure.h"
 #include "tandem/runtime/tensor.h"
@@ -43,8 +45,29 @@ class TANDEM_EXPORT RaggedTensor {
   static RaggedTensor from_row_starts(const Tensor& values, const Tensor& row_starts);
   static RaggedTensor from_row_limits(const Tensor& values, const Tensor& row_limits);
   static RaggedTensor from_uniform_row_length(const Tensor& values, std::int64_t row_length);
-  /// The rows of a tensor of rank 2 or more; with `lengths`, their beginnings.
-  static RaggedTensor from_tensor(const Tensor& tensor, const Tensor& lengths = {});
+  /// The rows of a tensor of rank 2 or more: all of each, the first lengths[i] elements of row i,
+  /// or those before the `padding` at a row's end, a scalar or an element of a row. With a
+  /// ragged_rank above 1, of a tensor of rank ragged_rank + 1 or more, that many axes become
+  /// ragged, and it is the innermost that lengths and padding shorten. Throws InvalidArgumentError
+  /// for lengths and padding together.
+  template <int = 0>  // so that braces with names are options
+  static RaggedTensor from_tensor(const Tensor& tensor, const Tensor& lengths = {},
+                                  const Tensor& padding = {}, int ragged_rank = 1) {
+    return from_tensor(
+        tensor,
+        FromTensorOptions{.lengths = lengths, .padding = padding, .ragged_rank = ragged_rank});
+  }
+  /// What is given by name: `from_tensor(x, {.padding = 0})`.
+  struct FromTensorOptions {
+    /// Stands first, so that braces without names are a tensor of lengths.
+    struct Named {
+      Named() = default;
+    } named = {};
+    Tensor lengths = {};
+    Tensor padding = {};
+    int ragged_rank = 1;
+  };
+  static RaggedTensor from_tensor(const Tensor& tensor, const FromTensorOptions& options);
   static RaggedTensor from_sparse(const sparse::SparseTensor& x);
 
   bool defined() const { return flat_values_.defined(); }
@@ -70,7 +93,12 @@ class TANDEM_EXPORT RaggedTensor {
   /// The smallest shape that holds everything, a vector.
   Tensor bounding_shape() const;
 
+  /// The rows' splits with other flat values, of which there must be as many.
   RaggedTensor with_flat_values(Tensor flat_values) const;
+  /// Other values for the outermost ragged axis, as many as `values` or `ragged_values` has; throws
+  /// InvalidArgumentError otherwise.
+  RaggedTensor with_values(const Tensor& values) const;
+  RaggedTensor with_values(const RaggedTensor& values) const;
   /// All rows filled up to the longest, or cut and filled to `shape` (-1: the longest).
   Tensor to_tensor(Operand default_value = 0, const std::vector<std::int64_t>& shape = {}) const;
   sparse::SparseTensor to_sparse() const;
@@ -78,6 +106,12 @@ class TANDEM_EXPORT RaggedTensor {
   Tensor operator[](std::int64_t row) const;
   /// Several rows, as Python's x[begin:end:step].
   RaggedTensor operator[](const Slice& rows) const;
+  /// Rows, and a part of each: `x[{td::Slice(), td::Slice(0, 2)}]` are the first two elements of
+  /// all rows. At most two entries.
+  RaggedTensor operator[](std::initializer_list<Slice> entries) const;
+  /// The rows one by one, of ragged rank 1, as those of a Tensor.
+  RowIterator<RaggedTensor> begin() const;
+  RowIterator<RaggedTensor> end() const;
 
   /// As TensorFlow prints it: "<tf.RaggedTensor [[1, 2, 3], [], [4]]>".
   std::string to_string() const;

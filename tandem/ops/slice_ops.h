@@ -9,6 +9,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/ops/int_list.h"
+#include "tandem/ops/row_iterator.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
@@ -16,7 +17,8 @@ namespace tandem {
 // Parts of tensors, as NumPy's index expressions pick them. Rows of the first axis share memory
 // with the whole.
 
-/// "from the beginning", "to the end" in a Slice.
+/// TensorFlow's None: "from the beginning", "to the end" in a Slice; a size that is not known in a
+/// PartialShape.
 inline constexpr std::nullopt_t none = std::nullopt;
 
 /// begin:end:step of an axis; either end may be `td::none`, negative ones count from the end of the

@@ -45,6 +45,11 @@ struct TANDEM_EXPORT SparseTensor {
   Tensor values;            ///< [n]
   Int64Tensor dense_shape;  ///< [rank]
 
+  /// What `dense_shape` says; sizes that a traced function does not know yet are -1.
+  PartialShape shape() const;
+  DType dtype() const { return values.dtype(); }
+  /// -1 when unknown.
+  int rank() const { return shape().rank(); }
   /// As TensorFlow prints it: "SparseTensor(indices=…, values=…, dense_shape=…)".
   std::string to_string() const;
 };

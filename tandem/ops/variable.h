@@ -99,6 +99,8 @@ class TANDEM_EXPORT Variable {
   /// The resource handle: what ops that change variables take, and what gradient tapes watch.
   const Tensor& handle() const;
   const std::string& name() const;
+  /// Keras' word for it: "dense/kernel".
+  const std::string& path() const { return name(); }
   /// What values must fit.
   const PartialShape& shape() const;
   DType dtype() const;

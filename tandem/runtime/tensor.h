@@ -25,6 +25,8 @@ namespace tandem {
 
 class Device;
 class Index;
+template <class Rows>
+class RowIterator;
 class TensorImpl;
 
 /// An immutable n-dimensional value, or, while a function is being traced, the promise of one.
@@ -138,6 +140,7 @@ class TANDEM_EXPORT Tensor {
   Shape shape() const&&;
   PartialShape partial_shape() const;
   int rank() const;  ///< -1 when unknown
+  int ndim() const { return rank(); }
   /// Size of an axis, counted from the end if negative; -1 when unknown.
   std::int64_t dim(int axis) const;
   std::int64_t num_elements() const { return shape().num_elements(); }
@@ -186,6 +189,13 @@ class TANDEM_EXPORT Tensor {
   Tensor operator[](const Index& entry) const;
   /// Several: `t[{0, td::Slice(1, 3), td::ellipsis, td::newaxis}]`.
   Tensor operator[](std::initializer_list<Index> entries) const;
+
+  /// The rows of the first axis one by one, `for (td::Tensor row : t)`: t[0], t[1], … In a traced
+  /// function the loop is unrolled, so its size must be known there. Throws InvalidArgumentError
+  /// for a scalar, FailedPreconditionError for an unknown size: td::map_fn and td::while_loop take
+  /// those.
+  RowIterator<Tensor> begin() const;
+  RowIterator<Tensor> end() const;
 
   /// Waits until the value is there, as every look at it does: eager calls on an accelerator return
   /// before it has run them. Throws why there will be no value, naming the op that failed.

@@ -46,8 +46,7 @@ class CallGraph {
 
 class FunctionalImpl final : public ModelImpl {
  public:
-  FunctionalImpl(std::vector<KerasTensor> inputs, std::vector<KerasTensor> outputs,
-                 const std::string& name);
+  FunctionalImpl(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name);
 
   void build_many(const std::vector<PartialShape>& inputs) override;
   std::vector<Tensor> call_many(std::span<const Tensor> inputs,
@@ -58,12 +57,17 @@ class FunctionalImpl final : public ModelImpl {
 
   int num_inputs() const override { return static_cast<int>(graph_.inputs().size()); }
   int num_outputs() const override { return static_cast<int>(graph_.outputs().size()); }
+  std::vector<std::string> input_names() const override;
   std::vector<std::string> output_names() const override;
   std::vector<KerasTensor> input_tensors() const override { return graph_.inputs(); }
   std::vector<KerasTensor> symbolic_outputs() const override { return graph_.outputs(); }
   const CallGraph& graph() const { return graph_; }
+  /// What the user named inputs and outputs by; empty if they are in order.
+  const std::vector<std::string>& given_input_names() const { return given_input_names_; }
+  const std::vector<std::string>& given_output_names() const { return given_output_names_; }
 
  private:
+  const std::vector<std::string> given_input_names_, given_output_names_;
   CallGraph graph_;
 };
 

@@ -122,9 +122,12 @@ std::vector<Tensor> CallGraph::run(std::span<const Tensor> inputs,
   return results;
 }
 
-FunctionalImpl::FunctionalImpl(std::vector<KerasTensor> inputs, std::vector<KerasTensor> outputs,
+FunctionalImpl::FunctionalImpl(const KerasTensors& inputs, const KerasTensors& outputs,
                                const std::string& name)
-    : ModelImpl("Functional", {.name = name}), graph_(std::move(inputs), std::move(outputs)) {
+    : ModelImpl("Functional", {.name = name}),
+      given_input_names_(inputs.names()),
+      given_output_names_(outputs.names()),
+      graph_(inputs.tensors(), outputs.tensors()) {
   keep_dtypes();
   ensure_built({});
 }
@@ -166,7 +169,12 @@ std::vector<LayerImpl::SavedPart> FunctionalImpl::saved_parts() const {
   return parts;
 }
 
+std::vector<std::string> FunctionalImpl::input_names() const {
+  return given_input_names_.empty() ? ModelImpl::input_names() : given_input_names_;
+}
+
 std::vector<std::string> FunctionalImpl::output_names() const {
+  if (!given_output_names_.empty()) return given_output_names_;
   std::vector<std::string> names;
   for (const KerasTensor& output : graph_.outputs()) names.push_back(output.name());
   return names;

@@ -9,6 +9,7 @@
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/predictor.h"
 #include "tandem/keras/internal/progress.h"
+#include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/internal/trainer.h"
 #include "tandem/keras/model_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -60,6 +61,11 @@ ModelImpl::StepResults ModelImpl::test_step(const data::Element& batch) {
   stepping_trainer().compiled_test_step(batch);
   return {};
 }
+std::vector<std::string> ModelImpl::input_names() const {
+  std::vector<std::string> names;
+  for (const KerasTensor& input : input_tensors()) names.push_back(input.name());
+  return names;
+}
 std::vector<Tensor> ModelImpl::predict_step(const std::vector<Tensor>& inputs) {
   return run(inputs, CallOptions{.training = false});
 }
@@ -90,9 +96,26 @@ void ModelImpl::layers_changed() {
 }
 
 Model::Model(const KerasTensors& inputs, const KerasTensors& outputs, const String& name)
-    : Layer(std::make_shared<internal::FunctionalImpl>(inputs.tensors(), outputs.tensors(), name)) {
+    : Model(std::shared_ptr<ModelImpl>(
+          std::make_shared<internal::FunctionalImpl>(inputs, outputs, name))) {}
+Model::Model(std::shared_ptr<ModelImpl> impl) : Layer(impl), stop_training(std::move(impl)) {}
+Model& Model::operator=(const Model& other) {
+  Layer::operator=(other);
+  stop_training.impl_ = other.stop_training.impl_;
+  return *this;
 }
-Model::Model(std::shared_ptr<ModelImpl> impl) : Layer(std::move(impl)) {}
+Model& Model::operator=(Model&& other) noexcept {
+  Layer::operator=(std::move(other));
+  stop_training.impl_ = std::move(other.stop_training.impl_);
+  return *this;
+}
+
+ModelImpl& StopTrainingProperty::impl() const {
+  Layer(impl_).impl();  // throws if there is none
+  return *impl_;
+}
+StopTrainingProperty::operator bool() const { return impl().stop_training; }
+void StopTrainingProperty::set(bool value) const { impl().stop_training = value; }
 
 ModelImpl& Model::model_impl() const {
   // A Model is only ever made with a ModelImpl.
@@ -252,8 +275,8 @@ namespace {
 Tensor only_output(std::vector<Tensor> outputs, const Model& model) {
   if (outputs.size() != 1) {
     throw InvalidArgumentError(cat("Model '", model.name(), "' has ", outputs.size(),
-                                   " outputs. Use predict_all to get "
-                                   "them all."));
+                                   " outputs. Use predict_all to get them in order, or "
+                                   "predict_by_name."));
   }
   return std::move(outputs.front());
 }
@@ -265,6 +288,29 @@ Tensor Model::predict(const data::Dataset& dataset, const PredictOptions& option
 }
 Tensor Model::predict(const TensorList& x, const PredictOptions& options) const {
   return only_output(predict_all(x, options), *this);
+}
+namespace {
+
+data::TensorMap named(std::vector<Tensor> outputs, const Model& model) {
+  const std::vector<std::string> names = model.output_names();
+  if (names.size() != outputs.size()) {
+    throw InvalidArgumentError(cat("Model '", model.name(), "' gave ", outputs.size(),
+                                   " outputs, but has the names ", internal::join(names),
+                                   ": override output_names of its ModelImpl."));
+  }
+  data::TensorMap map;
+  for (std::size_t i = 0; i < names.size(); ++i) map.emplace(names[i], std::move(outputs[i]));
+  return map;
+}
+
+}  // namespace
+
+data::TensorMap Model::predict_by_name(const data::Dataset& dataset,
+                                       const PredictOptions& options) const {
+  return named(predict_all(dataset, options), *this);
+}
+data::TensorMap Model::predict_by_name(const TensorList& x, const PredictOptions& options) const {
+  return named(predict_all(x, options), *this);
 }
 Tensor Model::predict_on_batch(const TensorList& x) const {
   const Examples examples = internal::arrange(model_impl(), {x, {}, {}});
@@ -306,6 +352,46 @@ void Model::summary(const SummaryOptions& options) const {
 std::vector<KerasTensor> Model::inputs() const { return impl()->symbolic_inputs(); }
 std::vector<KerasTensor> Model::outputs() const { return impl()->symbolic_outputs(); }
 
+std::vector<std::string> Model::input_names() const { return model_impl().input_names(); }
+std::vector<std::string> Model::output_names() const { return model_impl().output_names(); }
+
+namespace {
+
+std::vector<PartialShape> shapes_of(const std::vector<KerasTensor>& tensors, const Model& model) {
+  if (tensors.empty()) {
+    throw FailedPreconditionError(
+        cat("The shapes of model '", model.name(), "' are not known",
+            dynamic_cast<const internal::SequentialImpl*>(model.impl().get())
+                ? ": it is not built yet. Begin it with an Input, or call build(shape)."
+                : ", since its `call` is a program: compute_output_shape(shape) infers them."));
+  }
+  std::vector<PartialShape> shapes;
+  for (const KerasTensor& tensor : tensors) shapes.push_back(tensor.shape());
+  return shapes;
+}
+
+PartialShape only_shape(std::vector<PartialShape> shapes, const Model& model, const char* things) {
+  if (shapes.size() == 1) return std::move(shapes.front());
+  throw InvalidArgumentError(cat("Model '", model.name(), "' has ", shapes.size(), " ", things,
+                                 "s: use ", things, "_shapes."));
+}
+
+}  // namespace
+
+std::vector<PartialShape> Model::input_shapes() const { return shapes_of(inputs(), *this); }
+std::vector<PartialShape> Model::output_shapes() const { return shapes_of(outputs(), *this); }
+PartialShape Model::input_shape() const { return only_shape(input_shapes(), *this, "input"); }
+PartialShape Model::output_shape() const { return only_shape(output_shapes(), *this, "output"); }
+
+Tensor Model::operator()(std::initializer_list<data::TensorMap::value_type> inputs,
+                         const CallOptions& options) const {
+  return call_by_name(inputs, options);
+}
+Tensor Model::call_by_name(const data::TensorMap::Base& inputs, const CallOptions& options) const {
+  const Examples examples = internal::arrange(model_impl(), {inputs, {}, {}});
+  return (*this)(examples.x.tensors(), options);
+}
+
 std::vector<Layer> Model::layers() const { return model_impl().layers(); }
 
 Layer Model::get_layer(const std::string& name) const {
@@ -328,7 +414,6 @@ Layer Model::get_layer(int index) const {
 }
 
 const Optimizer& Model::optimizer() const { return trainer_of(*this, "optimizer")->optimizer(); }
-void Model::stop_training() const { model_impl().stop_training = true; }
 
 namespace internal {
 

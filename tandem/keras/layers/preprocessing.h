@@ -174,11 +174,65 @@ class TANDEM_EXPORT IntegerLookup : public Layer {
   std::int64_t vocabulary_size() const;
 };
 
+/// How TextVectorization prepares texts: by a name of Keras', td::none, or a callable
+/// `Tensor(Tensor)` from a vector of texts to one of texts, made of td's functions.
+class TextStandardization {
+ public:
+  using Function = std::function<Tensor(const Tensor&)>;
+
+  TextStandardization(String name) : name_(std::move(name)) {}
+  TextStandardization(const char* name, int line = __builtin_LINE(),
+                      const char* function = __builtin_FUNCTION())
+      : name_(name, line, function) {}
+  TextStandardization(const std::string& name) : name_(name) {}
+  TextStandardization(std::nullopt_t) {}
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) TextStandardization(F function)
+      : function_(std::move(function)) {}
+  /// "" for none, and for a callable.
+  const String& name() const { return name_; }
+  const Function& function() const { return function_; }
+
+ private:
+  String name_;
+  Function function_;
+};
+
+/// How TextVectorization splits texts into tokens: by a name of Keras', td::none, or a callable
+/// from a vector of texts to a RaggedTensor of each text's tokens, or a matrix of them, whose rows
+/// are filled up with "".
+class TextSplitting {
+ public:
+  using Function = std::function<RaggedTensor(const Tensor&)>;
+
+  TextSplitting(String name) : name_(std::move(name)) {}
+  TextSplitting(const char* name, int line = __builtin_LINE(),
+                const char* function = __builtin_FUNCTION())
+      : name_(name, line, function) {}
+  TextSplitting(const std::string& name) : name_(name) {}
+  TextSplitting(std::nullopt_t) {}
+  template <class F>
+  requires(std::is_invocable_r_v<RaggedTensor, const F&, const Tensor&>) TextSplitting(F function)
+      : function_(std::move(function)) {}
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) TextSplitting(F function)
+      : function_([function = std::move(function)](const Tensor& texts) {
+          return RaggedTensor::from_tensor(function(texts), {.padding = ""});
+        }) {}
+  /// "" for none, and for a callable.
+  const String& name() const { return name_; }
+  const Function& function() const { return function_; }
+
+ private:
+  String name_;
+  Function function_;
+};
+
 struct TextVectorizationOptions {
   std::optional<std::int64_t> max_tokens = std::nullopt;
-  /// "lower_and_strip_punctuation", "lower", "strip_punctuation" or "" for none.
-  String standardize = "lower_and_strip_punctuation";
-  String split = "whitespace";            ///< or "character", or "" for none
+  /// "lower_and_strip_punctuation", "lower", "strip_punctuation", "" or td::none, or a callable.
+  TextStandardization standardize = "lower_and_strip_punctuation";
+  TextSplitting split = "whitespace";     ///< or "character", "" or td::none, or a callable
   std::vector<std::int64_t> ngrams = {};  ///< widths; empty: single tokens
   String output_mode = "int";             ///< or "multi_hot", "count", "tf_idf"
   std::optional<std::int64_t> output_sequence_length = std::nullopt;
@@ -190,6 +244,15 @@ struct TextVectorizationOptions {
   String name = {};
 };
 /// Texts [batch] or [batch, 1] to rows of token numbers: 0 fills up, 1 is unknown.
+///
+///     td::keras::TextVectorization vectorize({
+///         .standardize = [](const td::Tensor& texts) {
+///           return td::strings::regex_replace(td::strings::lower(texts), "<br />", " ");
+///         },
+///         .split = [](const td::Tensor& texts) { return td::strings::split_ragged(texts, ",");
+///         }});
+///
+/// A model with callables has no form in a file.
 class TANDEM_EXPORT TextVectorization : public Layer {
  public:
   explicit TextVectorization(const TextVectorizationOptions& options = {});

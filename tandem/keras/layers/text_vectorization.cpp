@@ -46,10 +46,11 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   explicit TextVectorizationImpl(const TextVectorizationOptions& o)
       : LayerImpl("TextVectorization", {.name = o.name}), options_(o) {
     for (const auto& [what, given, known] :
-         {std::tuple("standardize", o.standardize,
+         {std::tuple("standardize", o.standardize.name(),
                      std::vector<std::string>{"lower_and_strip_punctuation", "lower",
                                               "strip_punctuation", ""}),
-          std::tuple("split", o.split, std::vector<std::string>{"whitespace", "character", ""}),
+          std::tuple("split", o.split.name(),
+                     std::vector<std::string>{"whitespace", "character", ""}),
           std::tuple("output_mode", o.output_mode,
                      std::vector<std::string>{"int", "multi_hot", "count", "tf_idf"})}) {
       if (std::find(known.begin(), known.end(), given) == known.end())
@@ -73,11 +74,12 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   // How many tokens there will be, of a layer whose vocabulary is read later.
   void expect_size(std::optional<std::int64_t> size) { expected_size_ = size; }
   void describe(Config& config) const override {
-    const auto text = [&](const char* name, const std::string& value) {
-      config.set(name, internal::to_config(unless_empty(value)));
+    const auto set = [&](const char* name, const auto& given) {
+      config.set(name, given.function() ? config_value(ConfigObject{.class_name = "custom"})
+                                        : internal::to_config(unless_empty(given.name())));
     };
-    text("standardize", options_.standardize);
-    text("split", options_.split);
+    set("standardize", options_.standardize);
+    set("split", options_.split);
     config.set("ngrams", internal::to_config(options_.ngrams));
     if (table_) config.set("vocabulary_size", static_cast<std::int64_t>(all().size()));
     if (!keeps_vocabulary_in_config()) return;
@@ -183,11 +185,40 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   void set_weights(std::vector<double> weights) {
     idf_ = internal::idf_row(prefix(), std::move(weights), row_size());
   }
+  Tensor standardized(const Tensor& x) const {
+    Tensor texts = options_.standardize.function()(x);
+    if (!texts.defined() || texts.dtype() != DType::kString ||
+        !texts.partial_shape().is_compatible(x.partial_shape())) {
+      throw InvalidArgumentError(cat(prefix(),
+                                     "`standardize` must return a text for each text, string",
+                                     x.partial_shape(), ", but returned ", described(texts), "."));
+    }
+    return texts;
+  }
+  RaggedTensor split(const Tensor& x) const {
+    RaggedTensor tokens = options_.split.function()(x);
+    const Tensor values = tokens.defined() ? tokens.flat_values() : Tensor();
+    const bool texts = values.defined() && values.dtype() == DType::kString;
+    if (!texts || tokens.ragged_rank() != 1 || values.rank() > 1 ||
+        !PartialShape({tokens.shape().dim(0)}).is_compatible(x.partial_shape())) {
+      throw InvalidArgumentError(cat(
+          prefix(), "`split` must return a list of tokens for each text of string",
+          x.partial_shape(), ", a RaggedTensor of string[?,?] such as td::strings::split_ragged ",
+          "makes, but returned ",
+          tokens.defined() ? cat("one of ", tokens.dtype(), tokens.shape()) : "an undefined one",
+          "."));
+    }
+    return tokens;
+  }
+  static std::string described(const Tensor& t) {
+    return t.defined() ? cat(t.dtype(), t.partial_shape()) : "an undefined tensor";
+  }
   RaggedTensor tokens_of(const Tensor& given) const {
     Tensor x = given;
     if (x.rank() == 0) x = reshape(x, {1});
     if (x.rank() > 1) x = squeeze(x, {-1});
-    const std::string& standardize = options_.standardize;
+    const std::string& standardize = options_.standardize.name();
+    if (options_.standardize.function()) x = standardized(x);
     if (standardize == "lower" || standardize == "lower_and_strip_punctuation")
       x = strings::lower(x);
     if (standardize == "strip_punctuation" || standardize == "lower_and_strip_punctuation") {
@@ -195,9 +226,11 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
                                  Tensor(""));
     }
     RaggedTensor tokens;
-    if (options_.split == "whitespace") {
+    if (options_.split.function()) {
+      tokens = split(x);
+    } else if (options_.split.name() == "whitespace") {
       tokens = strings::split_ragged(x);
-    } else if (options_.split == "character") {
+    } else if (options_.split.name() == "character") {
       tokens = strings::unicode_split(x, "UTF-8");
     } else {
       tokens = RaggedTensor::from_row_lengths(x, ones_like(x, int64), false);
@@ -218,7 +251,7 @@ Layer read(internal::ArgumentReader& arguments) {
   TextVectorizationOptions options;
   arguments.settings(options);
   kArguments(arguments, options);
-  std::optional<std::string> standardize = options.standardize, split = options.split;
+  std::optional<std::string> standardize = options.standardize.name(), split = options.split.name();
   arguments("standardize", standardize);
   arguments("split", split);
   options.standardize = standardize.value_or("");

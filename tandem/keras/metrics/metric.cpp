@@ -4,6 +4,7 @@
 #include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/internal/metric_names.h"
+#include "tandem/keras/internal/metric_update.h"
 #include "tandem/keras/internal/precision.h"
 #include "tandem/keras/internal/weighting.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -106,8 +107,8 @@ void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
                           const Tensor& sample_weight) const {
   if (!y_pred.defined())
     throw InvalidArgumentError(cat("Metric '", name(), "' was given undefined predictions."));
-  decided(y_true, y_pred)
-      .update_state(y_true, internal::predictions_in_full_precision(y_pred), sample_weight);
+  internal::update_metric(decided(y_true, y_pred), name(), y_true,
+                          internal::predictions_in_full_precision(y_pred), sample_weight);
 }
 
 Tensor Metric::result() const { return state_->impl ? state_->impl->result() : Tensor(0.0f); }

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/clip_ops.h"
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/creation_ops.h"
@@ -16,6 +17,11 @@ namespace tandem::keras::schedules {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
+
+// A step may be given as an integer, as users of Keras look at a schedule: `decay(20)`.
+Tensor as_real(const Tensor& step) {
+  return is_floating(step.dtype()) ? step : cast(step, float32);
+}
 
 void require_steps(const char* who, double steps) {
   if (!(steps > 0))
@@ -66,7 +72,8 @@ constexpr auto kPiecewise = [](auto& a, auto& boundaries, auto& values) {
 ExponentialDecay::ExponentialDecay(const DecayOptions& o) {
   require_steps("ExponentialDecay", o.decay_steps);
   made_of_ = described("ExponentialDecay", kDecay, o);
-  function_ = [o](const Tensor& step) {
+  function_ = [o](const Tensor& given) {
+    const Tensor step = as_real(given);
     const Tensor part = step / o.decay_steps;
     return pow(o.decay_rate, o.staircase ? floor(part) : part) * o.initial_learning_rate;
   };
@@ -75,7 +82,8 @@ ExponentialDecay::ExponentialDecay(const DecayOptions& o) {
 InverseTimeDecay::InverseTimeDecay(const DecayOptions& o) {
   require_steps("InverseTimeDecay", o.decay_steps);
   made_of_ = described("InverseTimeDecay", kDecay, o);
-  function_ = [o](const Tensor& step) {
+  function_ = [o](const Tensor& given) {
+    const Tensor step = as_real(given);
     const Tensor part = step / o.decay_steps;
     return o.initial_learning_rate / ((o.staircase ? floor(part) : part) * o.decay_rate + 1);
   };
@@ -90,7 +98,8 @@ PiecewiseConstantDecay::PiecewiseConstantDecay(const std::vector<std::int64_t>& 
   }
   made_of_ = {.class_name = "PiecewiseConstantDecay",
               .config = internal::written_arguments(kPiecewise, boundaries, values)};
-  function_ = [boundaries, values](const Tensor& step) {
+  function_ = [boundaries, values](const Tensor& given) {
+    const Tensor step = as_real(given);
     Tensor rate = constant(Tensor(values.back()), step.dtype());
     for (std::size_t i = boundaries.size(); i-- > 0;) {
       rate = where(step <= static_cast<double>(boundaries[i]),
@@ -103,7 +112,8 @@ PiecewiseConstantDecay::PiecewiseConstantDecay(const std::vector<std::int64_t>& 
 PolynomialDecay::PolynomialDecay(const PolynomialDecayOptions& o) {
   require_steps("PolynomialDecay", o.decay_steps);
   made_of_ = described("PolynomialDecay", kPolynomial, o);
-  function_ = [o](const Tensor& step) {
+  function_ = [o](const Tensor& given) {
+    const Tensor step = as_real(given);
     const Tensor periods = math::ceil(step / o.decay_steps);
     const Tensor part =
         o.cycle ? step / (maximum(periods, 1) * o.decay_steps) : minimum(step / o.decay_steps, 1);
@@ -124,7 +134,8 @@ Tensor cosine(const Tensor& part, double alpha) {
 CosineDecay::CosineDecay(const CosineDecayOptions& o) {
   require_steps("CosineDecay", o.decay_steps);
   made_of_ = described("CosineDecay", kCosine, o);
-  function_ = [o](const Tensor& step) {
+  function_ = [o](const Tensor& given) {
+    const Tensor step = as_real(given);
     if (!o.warmup_target)
       return cosine(minimum(step / o.decay_steps, 1), o.alpha) * o.initial_learning_rate;
     const double warmup = o.warmup_steps;
@@ -139,7 +150,8 @@ CosineDecay::CosineDecay(const CosineDecayOptions& o) {
 CosineDecayRestarts::CosineDecayRestarts(const CosineDecayRestartsOptions& o) {
   require_steps("CosineDecayRestarts", o.first_decay_steps);
   made_of_ = described("CosineDecayRestarts", kRestarts, o);
-  function_ = [o](const Tensor& step) {
+  function_ = [o](const Tensor& given) {
+    const Tensor step = as_real(given);
     const Tensor total = step / o.first_decay_steps;
     Tensor period = floor(total);
     Tensor part = total - period;

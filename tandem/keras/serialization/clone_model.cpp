@@ -102,7 +102,8 @@ class Cloner {
     }
     std::vector<KerasTensor> outputs;
     for (const KerasTensor& output : graph.outputs()) outputs.push_back(of(output));
-    return Model(inputs, outputs, model.name());
+    return Model(KerasTensors(inputs, model.given_input_names()),
+                 KerasTensors(outputs, model.given_output_names()), model.name());
   }
 
   Model clone_sequential(const Model& model) {

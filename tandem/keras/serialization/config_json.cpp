@@ -44,8 +44,9 @@ Json object_json(const ConfigObject& object) {
   if (object.class_name.empty()) return to_json(object.config);
   if (object.class_name == "custom") {
     throw UnimplementedError(
-        "a function of one's own (an activation, initializer or regularizer) has no form in a "
-        "file. Give it by name or by a class of tandem::keras.");
+        "a function of one's own (an activation, initializer, regularizer, or how a "
+        "TextVectorization standardizes or splits) has no form in a file. Give it by name or by a "
+        "class of tandem::keras.");
   }
   if (object.module == kUnregistered) {
     const ConfigValue* name = object.config.find("name");

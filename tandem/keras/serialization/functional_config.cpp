@@ -70,11 +70,17 @@ class CallWriter {
     return config_value(std::move(layers));
   }
 
-  /// One tensor by itself, several in a list.
-  ConfigValue ends(const std::vector<KerasTensor>& tensors) const {
+  /// One tensor by itself, several in a list, or by their names.
+  ConfigValue ends(const std::vector<KerasTensor>& tensors,
+                   const std::vector<std::string>& names) const {
     const auto end = [&](const KerasTensor& tensor) {
       return history(tensor, calls_before_first(*tensor.node()->layer));
     };
+    if (!names.empty()) {
+      ConfigObject map;
+      for (std::size_t i = 0; i < tensors.size(); ++i) map.config.set(names[i], end(tensors[i]));
+      return config_value(std::move(map));
+    }
     if (tensors.size() == 1) return end(tensors[0]);
     std::vector<ConfigValue> list;
     for (const KerasTensor& tensor : tensors) list.push_back(end(tensor));
@@ -225,11 +231,11 @@ class FunctionalReader {
     const std::set<std::string> needed = needed_operations(arguments, **list);
     for (const ConfigValue& value : (*list)->values) add_layer(value, needed);
     make_calls();
-    const std::vector<KerasTensor> inputs = ends(arguments.find("input_layers")),
-                                   outputs = ends(arguments.find("output_layers"));
+    const KerasTensors inputs = ends(arguments.find("input_layers")),
+                       outputs = ends(arguments.find("output_layers"));
     std::string name;
     arguments("name", name);
-    model = Model(KerasTensors(inputs), KerasTensors(outputs), name);
+    model = Model(inputs, outputs, name);
   }
 
   Model model;
@@ -464,8 +470,19 @@ class FunctionalReader {
     }
   }
 
-  // One tensor by itself, several in a list.
+  // The entries of an object without a class.
+  static const Config* map_of(const ConfigValue* value) {
+    const Object* object = as<Object>(value);
+    return object && (*object)->class_name.empty() ? &(*object)->config : nullptr;
+  }
+
+  // One tensor by itself, several in a list or by names.
   static std::vector<History> histories_of(const ConfigValue* value) {
+    if (const Config* map = map_of(value)) {
+      std::vector<History> histories;
+      for (const auto& entry : map->entries()) histories.push_back(history_of(entry.second));
+      if (!histories.empty()) return histories;
+    }
     const List* list = as<List>(value);
     if (!list || (*list)->values.empty())
       throw InvalidArgumentError("The model does not say what its inputs and outputs are.");
@@ -475,7 +492,7 @@ class FunctionalReader {
     return histories;
   }
 
-  std::vector<KerasTensor> ends(const ConfigValue* value) const {
+  KerasTensors ends(const ConfigValue* value) const {
     std::vector<KerasTensor> tensors;
     for (History history : histories_of(value)) {
       const auto entry = entries_.find(history.layer);
@@ -490,7 +507,12 @@ class FunctionalReader {
                                        "model's inputs and outputs say."));
       tensors.push_back(*tensor);
     }
-    return tensors;
+    const Config* map = map_of(value);
+    if (!map) return tensors;
+    std::map<std::string, KerasTensor> by_name;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      by_name.emplace(map->entries()[i].first, tensors[i]);
+    return by_name;
   }
 
   // What the file has, by name: what layers and operations read, and the operations.
@@ -545,8 +567,8 @@ const bool kRegistered[] = {ClassRegistry<Layer>::instance().add("Functional", r
 void FunctionalImpl::describe(Config& config) const {
   const CallWriter writer(graph_);
   config.set("layers", writer.layers());
-  config.set("input_layers", writer.ends(graph_.inputs()));
-  config.set("output_layers", writer.ends(graph_.outputs()));
+  config.set("input_layers", writer.ends(graph_.inputs(), given_input_names_));
+  config.set("output_layers", writer.ends(graph_.outputs(), given_output_names_));
 }
 
 void SequentialImpl::describe(Config& config) const {

@@ -103,12 +103,6 @@ Tensor weights_of_classes(const Tensor& labels,
 
 namespace {
 
-std::vector<std::string> input_names(const ModelImpl& model) {
-  std::vector<std::string> names;
-  for (const KerasTensor& input : model.input_tensors()) names.push_back(input.name());
-  return names;
-}
-
 std::size_t index_of(const std::vector<std::string>& given, const std::string& name,
                      const char* things, const ModelImpl& model) {
   const auto found = std::find(given.begin(), given.end(), name);
@@ -167,7 +161,7 @@ std::vector<Part> parts_of(const data::Names& names, const ModelImpl& model) {
     if (slash != std::string::npos) parts[part].names.push_back(names[i].substr(slash + 1));
   }
   if (!plain) return parts;
-  const std::vector<std::string> inputs = input_names(model);
+  const std::vector<std::string> inputs = model.input_names();
   for (const std::string& input : inputs) {
     if (std::find(names.begin(), names.end(), input) == names.end()) throw_no_parts(names);
   }
@@ -184,7 +178,7 @@ std::vector<std::size_t> order_of(const data::Names& names, const ModelImpl& mod
   const std::vector<Part> parts = parts_of(names, model);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];
-    const std::vector<std::string> wanted = p == 0 ? input_names(model) : model.output_names();
+    const std::vector<std::string> wanted = p == 0 ? model.input_names() : model.output_names();
     const bool by_name = part.names.size() == part.components.size() && !wanted.empty() &&
                          (wanted.size() > 1 || part.names.size() > 1);
     if (!by_name) {
@@ -202,7 +196,7 @@ std::vector<std::size_t> order_of(const data::Names& names, const ModelImpl& mod
 }  // namespace
 
 Examples arrange(const ModelImpl& model, const Examples& given) {
-  return {in_order(given.x, input_names(model), "an input", model),
+  return {in_order(given.x, model.input_names(), "an input", model),
           in_order(given.y, model.output_names(), "an output", model), given.sample_weight};
 }
 

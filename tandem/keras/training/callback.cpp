@@ -17,7 +17,7 @@ Model& Callback::model() const {
 }
 
 void Callback::stop_training() const {
-  if (model_) model_->stop_training();
+  if (model_) model_->stop_training = true;
 }
 
 CallbackList::CallbackList(const std::vector<CallbackRef>& callbacks, Model& model,

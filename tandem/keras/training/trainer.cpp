@@ -15,6 +15,7 @@
 #include "tandem/keras/internal/logits.h"
 #include "tandem/keras/internal/loss_collector.h"
 #include "tandem/keras/internal/masks.h"
+#include "tandem/keras/internal/metric_update.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/precision.h"
 #include "tandem/keras/internal/sequential_impl.h"
@@ -479,8 +480,8 @@ void Trainer::update_metrics(const Batch& batch, const std::vector<Tensor>& outp
   for (const Named& entry : metrics_) {
     const std::size_t i = entry.output;
     if (i >= batch.y.size()) continue;
-    entry.metric->update_state(batch.y[i], outputs[i],
-                               entry.weighted ? batch.weights[i] : Tensor());
+    update_metric(*entry.metric, entry.name, batch.y[i], outputs[i],
+                  entry.weighted ? batch.weights[i] : Tensor());
   }
 }
 

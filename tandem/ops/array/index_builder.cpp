@@ -112,4 +112,21 @@ Tensor Tensor::operator[](std::initializer_list<Index> entries) const {
   return index(*this, entries);
 }
 
+RowIterator<Tensor> Tensor::begin() const { return {*this, 0}; }
+
+RowIterator<Tensor> Tensor::end() const {
+  if (rank() == 0) {
+    throw InvalidArgumentError(
+        cat("Cannot iterate over a scalar tensor, ", dtype(), "[]. Its value is t.item<T>()."));
+  }
+  const std::int64_t rows = rank() > 0 ? dim(0) : -1;
+  if (rows < 0) {
+    throw FailedPreconditionError(
+        cat("Cannot iterate over a tensor with unknown first dimension, ", dtype(), partial_shape(),
+            ": a loop of C++ is unrolled while a function is traced. Use td::map_fn or "
+            "td::while_loop, or give the function an input signature with that size."));
+  }
+  return {*this, rows};
+}
+
 }  // namespace tandem

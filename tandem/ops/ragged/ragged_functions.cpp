@@ -251,6 +251,44 @@ RaggedTensor cast(const RaggedTensor& x, DTypeLike dtype) {
   return x.with_flat_values(cast(x.flat_values(), dtype));
 }
 
+namespace {
+
+// Where a slice's end lies in rows of these lengths, as Python cuts it; `low` is the least place,
+// `cut` how far below the length the greatest is.
+Tensor resolved(std::int64_t end, const Tensor& lengths, std::int64_t low, std::int64_t cut) {
+  return end < 0 ? maximum(lengths + end, low) : minimum(Tensor(end), lengths - cut);
+}
+
+}  // namespace
+
+RaggedTensor RaggedTensor::operator[](std::initializer_list<Slice> entries) const {
+  if (entries.size() == 0) return *this;
+  if (entries.size() > 2) {
+    throw InvalidArgumentError(
+        cat("RaggedTensor: an index has at most two slices, of rows and of "
+            "what is in them, but ",
+            entries.size(), " are given."));
+  }
+  const RaggedTensor rows = (*this)[*entries.begin()];
+  if (entries.size() == 1) return rows;
+  const Slice& part = *(entries.begin() + 1);
+  if (part.step == 0) throw InvalidArgumentError("slice step cannot be zero");
+  const Tensor starts = cast(rows.row_starts(), int64), lengths = cast(rows.row_lengths(), int64);
+  const bool forward = part.step > 0;
+  const std::int64_t low = forward ? 0 : -1, cut = forward ? 0 : 1;
+  Tensor begin = forward ? zeros_like(lengths) : lengths - 1;
+  if (part.begin) begin = resolved(*part.begin, lengths, low, cut);
+  Tensor end = forward ? lengths : zeros_like(lengths) - 1;
+  if (part.end) end = resolved(*part.end, lengths, low, cut);
+  const RaggedTensor picked =
+      ragged::range(starts + begin, starts + end, Tensor(part.step), row_splits().dtype());
+  if (ragged_rank() > 1)
+    return from_row_splits(ragged::gather(rows.ragged_values(), picked.values()),
+                           picked.row_splits(), false);
+  return from_row_splits(tandem::gather(rows.values(), picked.values()), picked.row_splits(),
+                         false);
+}
+
 RaggedTensor RaggedTensor::operator[](const Slice& rows) const {
   return ragged::gather(*this, tandem::range(cast(nrows(), int64))[rows]);
 }

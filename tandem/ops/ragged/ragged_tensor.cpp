@@ -9,6 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/host_ops.h"
@@ -102,14 +103,63 @@ RaggedTensor RaggedTensor::from_uniform_row_length(const Tensor& values, std::in
   return from_row_splits(values, range(Tensor(std::int64_t{0}), count + length, length));
 }
 
-RaggedTensor RaggedTensor::from_tensor(const Tensor& tensor, const Tensor& lengths) {
-  if (tensor.rank() < 2) {
+namespace {
+
+// For each row, how many elements there are up to the last one that differs from the padding.
+Tensor lengths_without(const Tensor& padding, const Tensor& tensor, const Tensor& columns) {
+  if (padding.rank() > std::max(tensor.rank() - 2, 0)) {
     throw InvalidArgumentError(
-        cat("RaggedTensor::from_tensor: the tensor must have rank 2 or more, "
-            "but its shape is ",
-            tensor.partial_shape(), "."));
+        cat("RaggedTensor::from_tensor: padding must be a scalar or have "
+            "the shape of an element of a row, but the tensor's shape is ",
+            tensor.partial_shape(), " and the padding's ", padding.partial_shape(), "."));
+  }
+  Tensor differs = not_equal(tensor, cast(padding, tensor.dtype()));
+  if (tensor.rank() > 2) {
+    std::vector<std::int64_t> axes;
+    for (int axis = 2; axis < tensor.rank(); ++axis) axes.push_back(axis);
+    differs = reduce_any(differs, axes);
+  }
+  const Tensor one(std::int64_t{1});
+  return reduce_max(cast(differs, int64) * range(one, columns + one, one), 1);
+}
+
+}  // namespace
+
+RaggedTensor RaggedTensor::from_tensor(const Tensor& tensor, const FromTensorOptions& options) {
+  const int ragged_rank = options.ragged_rank;
+  if (ragged_rank < 1 || tensor.rank() < ragged_rank + 1) {
+    throw InvalidArgumentError(
+        cat("RaggedTensor::from_tensor: the tensor must have rank ",
+            ragged_rank < 2 ? "2 or more" : cat(ragged_rank + 1, " or more"),
+            ragged_rank < 1 ? cat(" and ragged_rank be positive, but that is ", ragged_rank) : "",
+            ragged_rank > 1 ? cat(" for a ragged_rank of ", ragged_rank) : "",
+            ", but its shape is ", tensor.partial_shape(), "."));
   }
   const Tensor sizes = tandem::shape(tensor, int64);
+  if (ragged_rank > 1) {
+    const Tensor rows = constant({-1}, int64);
+    const Tensor flat =
+        reshape(tensor, IntList(concat({rows, sizes[Slice(ragged_rank, none)]}, 0)));
+    RaggedTensor result =
+        from_tensor(flat, {.lengths = options.lengths, .padding = options.padding});
+    for (int axis = ragged_rank - 1; axis > 0; --axis) {
+      const Tensor length = sizes[axis];
+      Tensor count = sizes[0];
+      for (int outer = 1; outer < axis; ++outer) count = count * sizes[outer];
+      result = from_row_splits(std::move(result),
+                               splits_of(fill(IntList(reshape(count, {1})), length)), false);
+    }
+    return result;
+  }
+  Tensor lengths = options.lengths;
+  if (options.padding.defined()) {
+    if (lengths.defined()) {
+      throw InvalidArgumentError(
+          "RaggedTensor::from_tensor: Specify only one of lengths and padding; both say where "
+          "rows end.");
+    }
+    lengths = lengths_without(options.padding, tensor, sizes[1]);
+  }
   if (!lengths.defined()) {
     const Tensor flat = reshape(
         tensor, IntList(concat({reshape(sizes[0] * sizes[1], {1}), sizes[Slice(2, none)]}, 0)));
@@ -170,6 +220,43 @@ Tensor RaggedTensor::bounding_shape() const {
 
 RaggedTensor RaggedTensor::with_flat_values(Tensor flat_values) const {
   return from_nested_row_splits(std::move(flat_values), splits_, false);
+}
+
+namespace {
+
+// As many values as the outermost splits are of.
+void require_count(const RaggedTensor& tensor, std::int64_t given) {
+  const PartialShape shape = tensor.ragged_rank() > 1 ? tensor.ragged_values().shape()
+                                                      : tensor.flat_values().partial_shape();
+  const std::int64_t now = shape.rank() > 0 ? shape.dim(0) : -1;
+  if (now < 0 || given < 0 || now == given) return;
+  throw InvalidArgumentError(cat("RaggedTensor::with_values: the row splits are of ", now,
+                                 " values, but ", given, " are given."));
+}
+
+}  // namespace
+
+RaggedTensor RaggedTensor::with_values(const Tensor& given) const {
+  if (given.rank() > 0) require_count(*this, given.dim(0));
+  return from_row_splits(given, row_splits(), false);
+}
+
+RaggedTensor RaggedTensor::with_values(const RaggedTensor& given) const {
+  require_count(*this, given.shape().dim(0));
+  return from_row_splits(given, row_splits(), false);
+}
+
+RowIterator<RaggedTensor> RaggedTensor::begin() const { return {*this, 0}; }
+
+RowIterator<RaggedTensor> RaggedTensor::end() const {
+  const std::int64_t splits = row_splits().dim(0);
+  if (splits < 0) {
+    throw FailedPreconditionError(
+        "Cannot iterate over a RaggedTensor whose number of rows is not known while the function "
+        "is traced. Use td::map_fn on its rows, or call td's functions on all of it.");
+  }
+  values();  // throws for rows that are ragged themselves
+  return {*this, splits - 1};
 }
 
 Tensor RaggedTensor::to_tensor(Operand default_value,

@@ -6,6 +6,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/cast_ops.h"
+#include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/op_seeds.h"
 #include "tandem/ops/internal/sizes.h"
@@ -163,6 +164,12 @@ namespace random {
 
 Tensor gamma(const IntList& shape, Tensor alpha, std::optional<std::int64_t> seed) {
   return call1(kGamma, {shape.tensor(), std::move(alpha)}, internal::op_seeds(seed));
+}
+
+Tensor gamma(const IntList& shape, const Tensor& alpha, const GammaOptions& options) {
+  if (!options.beta.defined()) return gamma(shape, alpha, options.seed);
+  const Tensor beta = cast(options.beta, alpha.dtype());
+  return gamma(shape, alpha + zeros_like(beta), options.seed) / beta;
 }
 
 Tensor poisson(const IntList& shape, Tensor rate, DType dtype, std::optional<std::int64_t> seed) {

@@ -355,6 +355,30 @@ namespace random {
 
 void set_seed(std::int64_t seed) { Runtime::current().set_seed(seed); }
 
+namespace {
+
+// An argument by position, which the options must leave as it is by default.
+double given_once(double by_position, double by_name, double unset, const char* name) {
+  if (by_name != unset && by_name != by_position) {
+    throw InvalidArgumentError(cat("td::random: '", name, "' is given twice, ", by_position,
+                                   " by position and ", by_name,
+                                   " in the options: leave one of them out."));
+  }
+  return by_position;
+}
+
+NormalOptions with_mean(double mean, NormalOptions options) {
+  options.mean = given_once(mean, options.mean, NormalOptions().mean, "mean");
+  return options;
+}
+
+NormalOptions with_deviation(double stddev, NormalOptions options) {
+  options.stddev = given_once(stddev, options.stddev, NormalOptions().stddev, "stddev");
+  return options;
+}
+
+}  // namespace
+
 Tensor uniform(const IntList& shape, const UniformOptions& o) {
   const double maxval = upper_end(o.maxval, o.dtype, "td::random::uniform");
   AttrMap attrs = internal::op_seeds(o.seed);
@@ -366,12 +390,42 @@ Tensor uniform(const IntList& shape, const UniformOptions& o) {
   return between(call1(kRandomUniform, {shape.tensor()}, attrs), o.minval, maxval);
 }
 
+Tensor uniform(const IntList& shape, double minval, const UniformOptions& options) {
+  UniformOptions all = options;
+  all.minval = given_once(minval, options.minval, UniformOptions().minval, "minval");
+  return uniform(shape, all);
+}
+
+Tensor uniform(const IntList& shape, double minval, double maxval, const UniformOptions& options) {
+  UniformOptions all = options;
+  all.minval = given_once(minval, options.minval, UniformOptions().minval, "minval");
+  all.maxval = given_once(maxval, options.maxval.value_or(maxval), maxval, "maxval");
+  return uniform(shape, all);
+}
+
 Tensor normal(const IntList& shape, const NormalOptions& options) {
   return stateful(kRandomStandardNormal, shape, options);
 }
 
+Tensor normal(const IntList& shape, double mean, const NormalOptions& options) {
+  return normal(shape, with_mean(mean, options));
+}
+
+Tensor normal(const IntList& shape, double mean, double stddev, const NormalOptions& options) {
+  return normal(shape, with_deviation(stddev, with_mean(mean, options)));
+}
+
 Tensor truncated_normal(const IntList& shape, const NormalOptions& options) {
   return stateful(kTruncatedNormal, shape, options);
+}
+
+Tensor truncated_normal(const IntList& shape, double mean, const NormalOptions& options) {
+  return truncated_normal(shape, with_mean(mean, options));
+}
+
+Tensor truncated_normal(const IntList& shape, double mean, double stddev,
+                        const NormalOptions& options) {
+  return truncated_normal(shape, with_deviation(stddev, with_mean(mean, options)));
 }
 
 Tensor shuffle(Tensor value, std::optional<std::int64_t> seed) {

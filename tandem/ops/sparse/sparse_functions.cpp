@@ -50,6 +50,12 @@ std::string printed(const Tensor& t) {
 
 }  // namespace
 
+PartialShape SparseTensor::shape() const {
+  if (const auto sizes = tandem::internal::known_ints(dense_shape)) return PartialShape(*sizes);
+  const int rank = dense_shape.rank() == 1 ? static_cast<int>(dense_shape.dim(0)) : -1;
+  return rank < 0 ? PartialShape::unknown() : PartialShape::unknown_of_rank(rank);
+}
+
 std::string SparseTensor::to_string() const {
   if (!indices.defined() || !values.defined() || !dense_shape.defined()) return "<undefined>";
   return cat("SparseTensor(indices=", printed(indices), ", values=", printed(values),

@@ -137,6 +137,13 @@ TEST(PartialShape, KnowsWhatIsKnown) {
 
 // As a layer's build() picks the size of the last axis; TensorFlow's shape[-1] has None where ours
 // is kUnknown.
+TEST(PartialShape, TakesNoneForWhatIsNotKnown) {
+  const PartialShape shape{std::nullopt, 28};
+  EXPECT_EQ(shape, PartialShape({-1, 28}));
+  EXPECT_EQ(PartialShape({std::nullopt}).rank(), 1);
+  EXPECT_EQ(PartialShape(std::initializer_list<std::int64_t>{}).rank(), 0);
+}
+
 TEST(PartialShape, IsIndexedFromBothEnds) {
   const PartialShape some{2, -1};
   EXPECT_EQ(some[0], 2);

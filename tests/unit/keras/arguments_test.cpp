@@ -159,6 +159,20 @@ TEST(Inputs, ByNameAreWrittenInBraces) {
   EXPECT_THROW(model.fit({{"b", z}, {"c", x}}, {{"y", y}}, {.verbose = 0}), InvalidArgumentError);
 }
 
+TEST(Schedules, AreLookedAtWithIntegers) {
+  EXPECT_FLOAT_EQ(schedules::ExponentialDecay(0.1, 10, 0.5)(20).item<float>(), 0.025F);
+  EXPECT_FLOAT_EQ(schedules::PiecewiseConstantDecay({10, 20}, {0.1, 0.01, 0.001})(15).item<float>(),
+                  0.01F);
+}
+
+TEST(Properties, NamesOfOptimizersAndPathsOfWeights) {
+  EXPECT_EQ(optimizers::Adam().name(), "adam");
+  EXPECT_EQ(optimizers::Adam({.name = "fast"}).name(), "fast");
+  EXPECT_EQ(Optimizer("sgd").name(), "sgd");
+  const Sequential model{Input({2}), Dense(1, {.name = "last"})};
+  EXPECT_EQ(model.weights()[0].path(), "last/kernel");
+}
+
 TEST(Properties, OfOptimizersAreReadAndAssigned) {
   optimizers::Adam adam(0.1), other(0.5);
   adam.learning_rate = 0.2;

@@ -86,6 +86,29 @@ TEST(Callbacks, MayStopTraining) {
   EXPECT_EQ(history.epochs().size(), 1u);
 }
 
+TEST(Callbacks, MaySetStopTrainingOfTheModel) {
+  class Stopper : public Callback {
+   public:
+    void on_epoch_end(int epoch, Logs&) override {
+      EXPECT_FALSE(model().stop_training);
+      if (epoch == 2) model().stop_training = true;
+    }
+  };
+  const Sequential model = line(0.1);
+  EXPECT_EQ(
+      model.fit(xs(), xs(), {.epochs = 9, .verbose = 0, .callbacks = {Stopper()}}).epochs().size(),
+      3U);
+  EXPECT_TRUE(model.stop_training);
+  EXPECT_EQ(model.fit(xs(), xs(), {.epochs = 2, .verbose = 0}).epochs().size(), 2U)
+      << "fit begins with false";
+  EXPECT_FALSE(model.stop_training);
+  Model other = line(0.1);
+  other = model;
+  other.stop_training = true;
+  EXPECT_TRUE(model.stop_training) << "a handle of the same model";
+  EXPECT_THROW(Model().stop_training = true, FailedPreconditionError);
+}
+
 TEST(Callbacks, ReadTheLogsOfABatchByName) {
   class Reader : public Callback {
    public:

@@ -161,6 +161,29 @@ TEST(Names, BringInputsAndOutputsIntoTheModelsOrder) {
                td::InvalidArgumentError);
 }
 
+// A step that ends the training when it has seen a batch.
+class OneBatch final : public keras::ModelImpl {
+ public:
+  OneBatch() : ModelImpl("OneBatch"), dense_(add_layer(keras::Dense(1))) {}
+  td::Tensor call(const td::Tensor& x, bool) override { return dense_(x); }
+  StepResults train_step(const td::data::Element& batch) override {
+    stop_training = true;
+    return ModelImpl::train_step(batch);
+  }
+
+ private:
+  keras::Layer dense_;
+};
+
+TEST(TrainStep, MaySetStopTraining) {
+  const keras::Model model = keras::make_model<OneBatch>();
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const keras::History history =
+      model.fit(td::ones({8, 2}), td::ones({8, 1}), {.batch_size = 2, .epochs = 5, .verbose = 0});
+  EXPECT_EQ(history.epochs().size(), 1U);
+  EXPECT_EQ(model.optimizer().iterations(), 1);
+}
+
 TEST(GetLayer, ByNameAndNumber) {
   const keras::Sequential model{keras::Input({3}), keras::Dense(2, {.name = "first"}),
                                 keras::Dense(1, {.name = "second"})};

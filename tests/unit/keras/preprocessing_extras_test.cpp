@@ -28,6 +28,46 @@ TEST(Adapt, TakesVectors) {
   EXPECT_THAT(texts.get_vocabulary(), ElementsAre("", "[UNK]", "the", "cat", "dog"));
 }
 
+// Keras 3's vocabulary and numbers.
+TEST(TextVectorization, StandardizesAndSplitsByCallables) {
+  const TextVectorization lists(
+      {.standardize = [](const Tensor& texts) { return strings::lower(texts); },
+       .split = [](const Tensor& texts) { return strings::split_ragged(texts, ","); }});
+  lists.adapt(std::vector<std::string>{"A,b b", "a,C"});
+  EXPECT_THAT(lists.get_vocabulary(), ElementsAre("", "[UNK]", "a", "c", "b b"));
+  const Tensor texts{"a,c", "b b"};
+  EXPECT_EQ(lists(texts).to_string(), "[[2 3]\n [4 0]]");
+  const data::Dataset numbers = data::from_tensor_slices({texts}).batch(2).map(
+      [lists](const Tensor& batch) { return lists(batch); });
+  for (const auto& element : numbers) EXPECT_EQ(element[0].to_string(), "[[2 3]\n [4 0]]");
+  const Sequential model{Input({}, {.dtype = string}), lists, Embedding(5, 2)};
+  EXPECT_EQ(model.predict(texts, {.verbose = 0}).shape(), (Shape{2, 2, 2}));
+  EXPECT_THROW(model.to_json(), UnimplementedError);
+
+  // Rows of a matrix end where the empty texts begin.
+  const TextVectorization padded({.standardize = std::nullopt, .split = [](const Tensor& t) {
+                                    return strings::split_ragged(t, "-").to_tensor("");
+                                  }});
+  padded.adapt(std::vector<std::string>{"x-Y-Y", "x"});
+  EXPECT_THAT(padded.get_vocabulary(), ElementsAre("", "[UNK]", "x", "Y"));
+}
+
+TEST(TextVectorization, ReportsWhatCallablesMustReturn) {
+  const auto message = [](const TextVectorizationOptions& options) -> std::string {
+    try {
+      TextVectorization(options).adapt(std::vector<std::string>{"a b", "c"});
+    } catch (const InvalidArgumentError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message({.standardize = [](const Tensor&) { return Tensor{"one"}; }}),
+              HasSubstr("`standardize` must return a text for each text, string[2]"));
+  EXPECT_THAT(
+      message({.split = [](const Tensor& t) { return strings::split_ragged(t)[Slice(0, 1)]; }}),
+      HasSubstr("`split` must return a list of tokens for each text"));
+}
+
 // As TensorFlow's tutorials export a classifier of texts.
 TEST(TextVectorization, MayBeginASequentialThatDataBuild) {
   const TextVectorization tokens({.max_tokens = 10, .output_sequence_length = 4});

@@ -70,6 +70,7 @@ TEST_F(LookupFile, LinesNumbersAndColumnsAreRead) {
   const StaticHashTable columns(
       TextFileInitializer{.filename = path_, .key_index = 0, .value_index = 1}, -1);
   EXPECT_THAT(numbers(columns.lookup({"thyme", "salt"})), ElementsAre(7, 3));
+  EXPECT_THAT(numbers(columns[{"thyme", "salt"}]), ElementsAre(7, 3));
   const StaticHashTable words(TextFileInitializer{.filename = path_,
                                                   .key_dtype = DType::kInt64,
                                                   .key_index = kLineNumber,

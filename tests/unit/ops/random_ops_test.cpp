@@ -106,6 +106,46 @@ TEST(Random, SetSeedStartsAgain) {
   EXPECT_EQ(run(), run());
 }
 
+// As TensorFlow's are called: by position, then by name.
+TEST(Random, OptionsFollowArgumentsByPosition) {
+  const auto again = [](const std::function<Tensor()>& draw) {
+    random::set_seed(1);
+    return draw().to_string();
+  };
+  const auto options = [] {
+    return random::uniform({3}, {.maxval = 10, .dtype = int32, .seed = 3});
+  };
+  EXPECT_EQ(again(options), "[7 2 9]");  // TensorFlow's
+  EXPECT_EQ(again([] { return random::uniform({3}, 0, 10, {.dtype = int32, .seed = 3}); }),
+            "[7 2 9]");
+  EXPECT_EQ(
+      again([] { return random::uniform({3}, 0, {.maxval = 10, .dtype = int32, .seed = 3}); }),
+      "[7 2 9]");
+  EXPECT_EQ(again([] { return random::uniform({3}, 0, 10, int32, 3); }), "[7 2 9]");
+  EXPECT_EQ(again([] { return random::uniform({3}, 0, 10, "int32", {.seed = 3}); }), "[7 2 9]");
+  const std::string normal =
+      again([] { return random::normal({2}, {.mean = 1, .stddev = 2, .seed = 4}); });
+  EXPECT_EQ(again([] { return random::normal({2}, 1, 2, {.seed = 4}); }), normal);
+  EXPECT_EQ(again([] { return random::normal({2}, 1, {.stddev = 2, .seed = 4}); }), normal);
+  EXPECT_EQ(again([] { return random::normal({2}, 1, 2, float32, {.seed = 4}); }), normal);
+  EXPECT_EQ(again([] { return random::truncated_normal({2}, 1, 2, {.seed = 4}); }), again([] {
+              return random::truncated_normal({2}, {.mean = 1, .stddev = 2, .seed = 4});
+            }));
+  EXPECT_EQ(random::stateless_uniform({3}, {1, 2}, 0, 10, int32).to_string(),
+            random::stateless_uniform({3}, {1, 2}, {.maxval = 10, .dtype = int32}).to_string());
+  EXPECT_THAT(message_of_error([] { random::normal({2}, 1, 2, {.mean = 3}); }),
+              HasSubstr("'mean' is given twice"));
+  EXPECT_THAT(message_of_error([] { random::uniform({2}, 1, 2, {.maxval = 3}); }),
+              HasSubstr("'maxval' is given twice"));
+}
+
+TEST(Random, GammaNumbersAreDividedByBeta) {
+  random::set_seed(1);
+  const auto numbers = floats(random::gamma({2}, {2.0}, {.beta = {4.0, 2.0}, .seed = 5}));
+  const std::vector<float> tensorflow{0.79706573F, 0.19000778F, 0.90727717F, 0.9052375F};
+  EXPECT_THAT(numbers, testing::Pointwise(testing::FloatNear(1e-5F), tensorflow));
+}
+
 TEST(Random, WithoutSeedsRunsDiffer) {
   const auto draw = [] {
     Runtime runtime;

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/ragged_tensor.h"
 #include "tandem/ops/sparse_ops.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -37,6 +38,18 @@ TEST(SparseTensor, ConvertsWhileTracing) {
     return to_dense(SparseTensor{indices, ones({2}), size});
   });
   EXPECT_EQ(dense(Tensor{{1}, {2}}, Tensor{3}).to_string(), "[0. 1. 1.]");
+}
+
+TEST(SparseTensor, HasAShapeAndADtype) {
+  const SparseTensor x{.indices = {{0, 1}}, .values = {1.5}, .dense_shape = {3, 4}};
+  EXPECT_EQ(x.shape(), PartialShape({3, 4}));
+  EXPECT_EQ(x.rank(), 2);
+  EXPECT_EQ(x.dtype(), float32);
+  auto traced = function([](SparseTensor s) {
+    EXPECT_EQ(s.shape(), PartialShape({-1, -1}));
+    return sparse::to_dense(s);
+  });
+  EXPECT_EQ(traced(x).shape(), (Shape{3, 4}));
 }
 
 TEST(SparseTensor, RefusesOtherDtypes) {
