@@ -92,7 +92,7 @@ class RepeatDataset final : public UnaryDataset, public FusedStage {
 
 std::int64_t repeated_cardinality(std::int64_t elements, std::int64_t count) {
   if (elements == 0) return 0;
-  if (count < 0) return elements == kUnknown ? kUnknown : kInfinite;
+  if (count < 0) return kInfinite;  // an unknown number too, as TensorFlow has it
   return elements < 0 ? elements : checked_multiply(elements, count);
 }
 

@@ -135,7 +135,7 @@ TEST(Cardinality, IsReportedWithoutIterating) {
   EXPECT_EQ(r.concatenate(r.repeat()).cardinality(), kInfinite);
   EXPECT_EQ(r.concatenate(f).cardinality(), kUnknown);
   EXPECT_EQ(r.shuffle(2).cache().prefetch(1).enumerate().cardinality(), 5);
-  EXPECT_EQ(f.repeat().cardinality(), kUnknown);
+  EXPECT_EQ(f.repeat().cardinality(), kInfinite);
   EXPECT_EQ(f.take(3).cardinality(), kUnknown);
 }
 
