@@ -78,7 +78,8 @@ struct ServerConnection::Call {
   Frame frame;
   CallContext context;
   LocalLoop::Timer timer = 0;
-  std::atomic<bool> replied{false};
+  std::atomic<bool> replied{false};  // by the service
+  std::atomic<bool> sent{false};
 };
 
 ServerConnection::ServerConnection(Descriptor socket, std::shared_ptr<LocalLoop> loop,
@@ -121,9 +122,12 @@ void ServerConnection::begin(Frame frame) {
   call->context.peer = peer_;
   const std::uint64_t timeout = call->frame.head.number;
   if (timeout > 0 && timeout < kLongestTimeout) {
-    call->timer =
-        loop().at(LocalLoop::Clock::now() + std::chrono::nanoseconds(timeout),
-                  [cancellation = call->context.cancellation] { cancellation->cancel(); });
+    const auto expire = [call = std::weak_ptr(call), connection = std::weak_ptr(self())] {
+      const std::shared_ptr<Call> late = call.lock();
+      const std::shared_ptr<ServerConnection> held = connection.lock();
+      if (late && held) held->expire(*late);
+    };
+    call->timer = loop().at(LocalLoop::Clock::now() + std::chrono::nanoseconds(timeout), expire);
   }
   loop().num_calls().fetch_add(1, std::memory_order_relaxed);
   loop().post(served_->time_of(call->frame.text), [self = self(), call] { self->run(call); });
@@ -144,14 +148,25 @@ void ServerConnection::reply(Call& call, const Status& status, const Bytes& body
     const MutexLock lock(mutex_);
     calls_.erase(id);
   }
-  FrameHeader head{.kind = FrameHeader::kReply, .call = id};
+  send_reply(call, status, body);
+  served_->end_call();
+}
+
+void ServerConnection::send_reply(Call& call, const Status& status, const Bytes& body) {
+  if (call.sent.exchange(true)) return;
+  FrameHeader head{.kind = FrameHeader::kReply, .call = call.frame.head.call};
   if (status.ok()) {
     send(head, {}, body);
   } else {
     const std::string text = text_of_reply(status, head);
     send(head, text);
   }
-  served_->end_call();
+}
+
+// What the service makes of the cancellation is no answer to a call whose time is over.
+void ServerConnection::expire(Call& call) {
+  send_reply(call, {Code::kDeadlineExceeded, kDeadlineExceededCall}, {});
+  call.context.cancellation->cancel();
 }
 
 void ServerConnection::cancel_calls() {

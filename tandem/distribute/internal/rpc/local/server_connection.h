@@ -68,6 +68,8 @@ class ServerConnection final : public LocalConnection {
 
   void begin(Frame frame);
   void run(const std::shared_ptr<Call>& call);
+  void expire(Call& call);
+  void send_reply(Call& call, const Status& status, const Bytes& body);
   void reply(Call& call, const Status& status, const Bytes& body);
   std::shared_ptr<ServerConnection> self();
 
