@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -387,8 +389,7 @@ std::string frame(const FrameHeader& head, const std::string& text = {}) {
 }
 
 // Bytes that a server gets from a process that is no client of ours. False if it hung up.
-bool is_kept_by(const std::string& name, const std::string& bytes, int descriptor = -1) {
-  const Descriptor socket = connect_to(name);
+bool is_kept_by(const Descriptor& socket, const std::string& bytes, int descriptor = -1) {
   iovec vector{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &vector;
@@ -403,7 +404,7 @@ bool is_kept_by(const std::string& name, const std::string& bytes, int descripto
     part->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(part), &descriptor, sizeof(int));
   }
-  if (::sendmsg(socket.number(), &message, MSG_NOSIGNAL) < 0) return false;
+  if (!bytes.empty() && ::sendmsg(socket.number(), &message, MSG_NOSIGNAL) < 0) return false;
   // A call that follows is answered if the connection lives.
   const std::string call = frame({.kind = FrameHeader::kCall, .call = 77, .text_size = 10}, kEcho);
   if (::send(socket.number(), call.data(), call.size(), MSG_NOSIGNAL) < 0) return false;
@@ -416,11 +417,11 @@ bool is_kept_by(const std::string& name, const std::string& bytes, int descripto
 TEST_F(LocalTransportTest, AServerHangsUpOnWhoBreaksTheRules) {
   Peer peer(port);
   const std::string name = local_name_of_server("127.0.0.1:0", port);
-  EXPECT_TRUE(is_kept_by(name, frame({.kind = FrameHeader::kCancel, .call = 5})));
+  EXPECT_TRUE(is_kept_by(connect_to(name), frame({.kind = FrameHeader::kCancel, .call = 5})));
   const auto refused = [&](const FrameHeader& head, int descriptor = -1) {
-    EXPECT_FALSE(is_kept_by(name, frame(head), descriptor)) << head.kind;
+    EXPECT_FALSE(is_kept_by(connect_to(name), frame(head), descriptor)) << head.kind;
   };
-  EXPECT_FALSE(is_kept_by(name, std::string(48, 'x')));
+  EXPECT_FALSE(is_kept_by(connect_to(name), std::string(48, 'x')));
   refused({.kind = 99});
   refused({.kind = FrameHeader::kCall, .text_size = 0xffffffff});
   refused({.kind = FrameHeader::kReply, .number = 17});
@@ -432,7 +433,8 @@ TEST_F(LocalTransportTest, AServerHangsUpOnWhoBreaksTheRules) {
   const auto region = SharedRegion::create(4096, shared);
   const auto announced = [&](const FrameHeader& call) {
     return is_kept_by(
-        name, frame({.kind = FrameHeader::kRegion, .number = 4096, .region = 1}) + frame(call),
+        connect_to(name),
+        frame({.kind = FrameHeader::kRegion, .number = 4096, .region = 1}) + frame(call),
         shared.number());
   };
   EXPECT_TRUE(
@@ -451,17 +453,29 @@ TEST_F(LocalTransportTest, AServerHangsUpOnWhoBreaksTheRules) {
   EXPECT_TRUE(channel()->call_and_wait(kEcho, {}, {}).first.ok());  // the server goes on
 }
 
+// A connection that is made without a look at whose server it is.
+Descriptor connect_blindly(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const auto* any = reinterpret_cast<const sockaddr*>(&address);
+  if (::connect(socket.number(), any, size) != 0) return {};
+  return socket;
+}
+
 TEST_F(LocalTransportTest, AnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   Peer peer(port);
   const std::string name = local_name_of_server("127.0.0.1:0", port);
-  ASSERT_TRUE(connect_to(name).is_open());
+  EXPECT_TRUE(connect_to(name).is_open());
+  EXPECT_TRUE(is_kept_by(connect_blindly(name), ""));
   const pid_t other = ::fork();
   if (other == 0) {
-    if (::setuid(65534) != 0) ::_exit(2);
-    const bool connected = connect_to(name).is_open();  // who asks sees whose server it is
-    const Descriptor mine = listen_at(name + "-other");
-    ::_exit(connected || !mine.is_open() ? 1 : 0);
+    if (::setuid(65534) != 0) ::_exit(3);
+    if (connect_to(name).is_open()) ::_exit(2);  // a client sees whose server it is
+    ::_exit(is_kept_by(connect_blindly(name), "") ? 1 : 0);
   }
   int status = 0;
   ::waitpid(other, &status, 0);

@@ -1,6 +1,8 @@
 #include "tandem/distribute/internal/rpc/local/local_network.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -55,7 +57,8 @@ class LocalNetwork::Calls {
   std::vector<std::weak_ptr<ClientConnection>> connections_ TANDEM_GUARDED_BY(mutex_);
 };
 
-class LocalNetwork::ChannelTo final : public Channel {
+class LocalNetwork::ChannelTo final : public Channel,
+                                      public std::enable_shared_from_this<ChannelTo> {
  public:
   ChannelTo(std::string address, std::shared_ptr<Channel> otherwise, std::shared_ptr<Calls> calls)
       : address_(std::move(address)), otherwise_(std::move(otherwise)), calls_(std::move(calls)) {}
@@ -132,10 +135,29 @@ class LocalNetwork::ChannelTo final : public Channel {
   }
 
   void put_back(std::unique_ptr<WaitingConnection> connection) {
-    const auto now = Clock::now();
     const MutexLock lock(mutex_);
-    std::erase_if(idle_, [now](const Idle& idle) { return now - idle.since > kKeptIdle; });
-    if (idle_.size() < kMaxIdle) idle_.push_back({std::move(connection), now});
+    if (idle_.size() < kMaxIdle) idle_.push_back({std::move(connection), Clock::now()});
+    look_for_unused();
+  }
+
+  // Closes connections that no call has needed for long, now and while there are any.
+  void look_for_unused() TANDEM_REQUIRES(mutex_) {
+    const std::shared_ptr<LocalLoop> loop = calls_->loop();
+    if (idle_.empty() || looks_ || !loop) return;
+    looks_ = true;
+    loop->at(Clock::now() + kKeptIdle, [weak = weak_from_this()] {
+      const std::shared_ptr<ChannelTo> self = weak.lock();
+      if (!self) return;
+      std::vector<Idle> unused;  // end without the lock
+      const MutexLock lock(self->mutex_);
+      const auto used = std::find_if(
+          self->idle_.begin(), self->idle_.end(),
+          [since = Clock::now() - kKeptIdle](const Idle& idle) { return idle.since > since; });
+      std::move(self->idle_.begin(), used, std::back_inserter(unused));
+      self->idle_.erase(self->idle_.begin(), used);
+      self->looks_ = false;
+      self->look_for_unused();
+    });
   }
 
   const std::string address_;
@@ -144,6 +166,7 @@ class LocalNetwork::ChannelTo final : public Channel {
   Mutex mutex_;
   Clock::time_point next_attempt_ TANDEM_GUARDED_BY(mutex_) = {};
   std::shared_ptr<ClientConnection> connection_ TANDEM_GUARDED_BY(mutex_);
+  bool looks_ TANDEM_GUARDED_BY(mutex_) = false;
   std::vector<Idle> idle_ TANDEM_GUARDED_BY(mutex_);  // the last one was used last
 };
 
