@@ -20,11 +20,10 @@ namespace tandem::fuzz {
 /// What a process may send through a local connection: as a stream that comes in pieces of several
 /// sizes, and to the end of a connection, together with the memory that the first frames announce.
 inline void local_frames(std::string_view bytes) {
-  using namespace distribute;
   std::array<std::size_t, 3> frames{};
   const std::array<std::size_t, 3> steps{1, 50, std::size_t{1} << 20};
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    FrameReader reader;
+    distribute::FrameReader reader;
     try {
       for (std::string_view rest = bytes; !rest.empty();) {
         const std::span<char> space = reader.space();
@@ -33,7 +32,7 @@ inline void local_frames(std::string_view bytes) {
         std::memcpy(space.data(), rest.data(), count);
         reader.received(count);
         rest.remove_prefix(count);
-        for (Frame frame; reader.next(frame); ++frames[s]) {
+        for (distribute::Frame frame; reader.next(frame); ++frames[s]) {
           if (frame.message().size() + frame.details().size() != frame.text.size()) std::abort();
         }
       }
@@ -44,12 +43,12 @@ inline void local_frames(std::string_view bytes) {
 
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
-  const Descriptor sender(ends[0]);
-  SharedMemoryLimit limit(0);
-  FrameSocket receiver(Descriptor(ends[1]), limit);
+  const distribute::Descriptor sender(ends[0]);
+  distribute::SharedMemoryLimit limit(0);
+  distribute::FrameSocket receiver(distribute::Descriptor(ends[1]), limit);
   constexpr std::size_t kSize = 4096;
-  Descriptor shared;
-  if (!SharedRegion::create(kSize, shared)) std::abort();
+  distribute::Descriptor shared;
+  if (!distribute::SharedRegion::create(kSize, shared)) std::abort();
   iovec vector{const_cast<char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 100'000)};
   msghdr message{};
   message.msg_iov = &vector;
@@ -65,10 +64,10 @@ inline void local_frames(std::string_view bytes) {
   std::memcpy(CMSG_DATA(part), numbers.data(), sizeof(numbers));
   if (bytes.empty() || ::sendmsg(sender.number(), &message, MSG_DONTWAIT) < 0) return;
   ::shutdown(sender.number(), SHUT_WR);
-  std::vector<Frame> kept;
+  std::vector<distribute::Frame> kept;
   while (receiver.receive(kept)) continue;
   std::size_t sum = 0;
-  for (Frame& frame : kept) {
+  for (distribute::Frame& frame : kept) {
     for (const char c : frame.body.flat()) sum += static_cast<unsigned char>(c);
   }
   if (sum > bytes.size() * 255 + kept.size() * kSize * 255) std::abort();

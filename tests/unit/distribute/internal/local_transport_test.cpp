@@ -32,6 +32,12 @@
 #include "tandem/distribute/internal/rpc/method_table.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
 
+#if defined(__has_feature)
+#define TANDEM_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define TANDEM_HAS_FEATURE(feature) 0
+#endif
+
 namespace tandem::distribute {
 namespace {
 
@@ -278,7 +284,7 @@ TEST_F(LocalTransportTest, DrainWithoutPatienceCancels) {
 }
 
 // ThreadSanitizer does not follow a child of a process with threads.
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_THREAD__) && !TANDEM_HAS_FEATURE(thread_sanitizer)
 
 // A server in a process of its own, which a test may kill.
 class Process {
@@ -292,10 +298,10 @@ class Process {
       static_cast<void>(::write(ready[1], "x", 1) + 0);
       for (;;) ::pause();
     }
+    ::close(ready[1]);
     char byte = 0;
     static_cast<void>(::read(ready[0], &byte, 1) + 0);
     ::close(ready[0]);
-    ::close(ready[1]);
   }
   ~Process() { kill(); }
   void kill() {
