@@ -29,7 +29,9 @@ nlohmann::ordered_json to_json(const distribute::TaskStatus& task) {
   if (!own.is_object()) return json;
   for (const char* field : {"version", "uptime_s", "running_steps", "sessions", "master_sessions"})
     json[field] = own.value(field, nlohmann::json());
-  if (own.contains("devices")) json["devices"] = own["devices"];
+  for (const char* field : {"devices", "local"}) {
+    if (own.contains(field)) json[field] = own[field];
+  }
   return json;
 }
 

@@ -9,7 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/blocking_call.h"
-#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
+#include "tandem/distribute/internal/rpc/task_network.h"
 #include "tandem/distribute/internal/server/status_service.h"
 #include "tandem/distribute/internal/task/assumed_devices.h"
 #include "tandem/distribute/internal/task/peers.h"
@@ -64,7 +64,7 @@ std::map<std::string, std::string> tasks_in(const std::string& json) {
 }  // namespace
 
 std::vector<TaskStatus> cluster_status(const String& target, const Security& security) {
-  GrpcNetwork network({security.certificate, security.key, security.authority});
+  TaskNetwork network({security.certificate, security.key, security.authority});
   std::vector<TaskStatus> all{ask(network, address_of_target(target))};
   if (!all.front().error.empty())
     throw UnavailableError(cat("No task answers at ", target, ": ", all.front().error));
@@ -88,7 +88,7 @@ DeviceSet cluster_devices(const String& target, const Security& security) {
       throw UnavailableError(cat(task.task, " at ", task.address, ": ", task.error));
     addresses[task.task] = task.address;
   }
-  GrpcNetwork network({security.certificate, security.key, security.authority});
+  TaskNetwork network({security.certificate, security.key, security.authority});
   const std::string address = address_of_target(target);
   Bytes reply = blocking_call(*network.channel(address), "/tensorflow.MasterService/ListDevices",
                               {}, {.timeout = kPatience});

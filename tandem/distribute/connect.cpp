@@ -5,7 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/blocking_call.h"
 #include "tandem/distribute/internal/remote/eager_client.h"
-#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
+#include "tandem/distribute/internal/rpc/task_network.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
@@ -100,7 +100,7 @@ struct Connection::Impl {
     client->close();
   }
 
-  GrpcNetwork network;
+  TaskNetwork network;
   std::shared_ptr<EagerClient> client;
 };
 

@@ -18,7 +18,7 @@
 #include "tandem/distribute/internal/parameters/coordinator.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/parameters/sharding.h"
-#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
+#include "tandem/distribute/internal/rpc/task_network.h"
 #include "tandem/distribute/internal/task/member_watch.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/distribute/internal/wire/messages.h"
@@ -77,7 +77,7 @@ void check(const ParameterServerStrategy::Options& options) {
 struct ParameterServerStrategy::Impl {
   explicit Impl(Options given)
       : options((check(given), std::move(given))),
-        network(std::make_unique<GrpcNetwork>(TlsFiles{
+        network(std::make_unique<TaskNetwork>(TlsFiles{
             options.security.certificate, options.security.key, options.security.authority})),
         peers(options.cluster, *network) {
     Coordinator::Options workers;
@@ -295,7 +295,7 @@ struct ParameterServerStrategy::Impl {
 
   const Options options;
   const std::string chief = new_handle();  // its name as a coordinator
-  std::unique_ptr<GrpcNetwork> network;
+  std::unique_ptr<TaskNetwork> network;
   Peers peers;
   std::vector<ServerTask> servers;
   std::vector<Variable> variables;  // the trainable ones first

@@ -7,7 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/blocking_call.h"
 #include "tandem/distribute/internal/master/step_signature.h"
-#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
+#include "tandem/distribute/internal/rpc/task_network.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
@@ -96,7 +96,7 @@ class GrpcSession final : public RemoteSession {
   }
 
  private:
-  GrpcNetwork network_;
+  TaskNetwork network_;
   const std::shared_ptr<Channel> channel_;
   std::string handle_;
   std::atomic<std::int64_t> version_{0};

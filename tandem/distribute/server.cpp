@@ -1,16 +1,21 @@
 #include "tandem/distribute/server.h"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/distribute/internal/eager/eager_service.h"
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/master/master_service.h"
 #include "tandem/distribute/internal/parameters/closure_service.h"
 #include "tandem/distribute/internal/parameters/parameter_server.h"
-#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_server.h"
+#include "tandem/distribute/internal/rpc/local/local_server.h"
+#include "tandem/distribute/internal/rpc/local/local_socket.h"
+#include "tandem/distribute/internal/rpc/task_network.h"
 #include "tandem/distribute/internal/server/metrics_server.h"
 #include "tandem/distribute/internal/server/profiler_service.h"
 #include "tandem/distribute/internal/server/status_service.h"
@@ -131,8 +136,10 @@ struct Server::Impl {
     status_service.emplace(master, parameters, peers);
     status_service->add_to(methods);
     profiler_service.add_to(methods);
+    status_service->show_local(local_figures());
     server.emplace(methods, bind, tls_files(options.security));
-    server->lend_poller(network);
+    server->lend_poller(network.grpc());
+    listen_locally();
     if (options.metrics_port >= 0)
       metrics.emplace(options.metrics_port, [this] { return status_service->metrics(); });
     address = listening.host;
@@ -141,11 +148,38 @@ struct Server::Impl {
                     [this](const ClusterSpec& now) { static_cast<void>(peers.update(now)); });
   }
 
+  std::function<StatusService::LocalFigures()> local_figures() {
+    if (!network.local()) return {};
+    return [loop = network.local()->loop()] {
+      return StatusService::LocalFigures{loop->num_connections().load(), loop->num_calls().load(),
+                                         loop->memory().used()};
+    };
+  }
+
+  // Tasks of this machine find it here; without it they use gRPC, as others do.
+  void listen_locally() {
+    if (!network.local()) return;
+    const std::string name = local_name_of_server(bind, server->port());
+    if (name.empty()) return;
+    try {
+      local_server.emplace(methods, name, network.local()->loop());
+    } catch (const UnavailableError& error) {
+      log(LogLevel::kWarning, cat(error.what(), " Tasks of this machine use gRPC."));
+    }
+  }
+
   void drain(std::chrono::milliseconds patience) {
     members->stop();
     parameters.close();
     profiler_service.close();
+    const auto until = std::chrono::steady_clock::now() + patience;
+    if (local_server) local_server->stop_accepting();
     server->drain(patience);
+    if (local_server) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          until - std::chrono::steady_clock::now());
+      local_server->drain(std::max(left, std::chrono::milliseconds(0)));
+    }
     eager_service.close();
     for (const auto& session : master.sessions()) session->close();
   }
@@ -155,7 +189,7 @@ struct Server::Impl {
   const Listening listening;
   const std::string bind;
   Runtime runtime;
-  GrpcNetwork network;
+  TaskNetwork network;
   Peers peers;
   Worker worker;
   Master master;
@@ -168,6 +202,7 @@ struct Server::Impl {
   ProfilerService profiler_service;
   MethodTable methods;
   std::optional<GrpcServer> server;
+  std::optional<LocalServer> local_server;
   std::optional<MetricsServer> metrics;
   std::string address;
   std::optional<MemberWatch> members;

@@ -82,6 +82,7 @@ class ToolsTest(unittest.TestCase):
                 self.assertEqual(task["running_steps"], 0)
                 self.assertEqual(task["devices"][0]["name"], name + "/device:CPU:0")
                 self.assertNotEqual(task["devices"][0]["incarnation"], "0")
+                self.assertGreater(task["local"]["calls"], 0)  # all of it is on this machine
             # A task that is gone is named, with the reason.
             self.assertEqual(cluster.tasks[0].stop(), 0)
             shown = td("cluster", "status", "--target", cluster.target())

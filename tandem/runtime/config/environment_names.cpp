@@ -24,6 +24,8 @@ const std::vector<std::string>& known_variables() {
         "TANDEM_HOSTS",
         "TANDEM_TUNING",
         "TANDEM_EMULATE",
+        "TANDEM_LOCAL_TRANSPORT",
+        "TANDEM_LOCAL_TRANSPORT_MEMORY_MB",
         "TANDEM_LOGICAL_DEVICES",
         "TANDEM_LOG_DEVICE_PLACEMENT",
         "TANDEM_LOG_LEVEL",

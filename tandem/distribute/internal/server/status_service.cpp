@@ -45,6 +45,15 @@ std::string StatusService::metrics() const {
     add("tandem_device_memory_bytes", "gauge", "Memory in use by the device's allocator.",
         device->allocator().stats().current, cat(",device=\"", device->name(), "\""));
   }
+  if (local_) {
+    const LocalFigures local = local_();
+    add("tandem_local_connections", "gauge", "Connections of clients on this machine.",
+        local.connections, "");
+    add("tandem_local_calls_total", "counter",
+        "Calls within this machine that gRPC has no part in.", local.calls, "");
+    add("tandem_local_shared_bytes", "gauge", "Memory shared with tasks of this machine.",
+        local.shared_bytes, "");
+  }
   for (const auto& [method, calls] : methods_->unknown_calls()) {
     std::string name;  // a peer's, in which a label may not end
     std::copy_if(method.begin(), method.end(), std::back_inserter(name), [](unsigned char c) {
@@ -91,6 +100,12 @@ std::string StatusService::status() const {
                           {"updates", parameters.num_updates},
                           {"waiting", parameters.num_waiting},
                           {"durable", parameters.durable}};
+  if (local_) {
+    const LocalFigures local = local_();
+    status["local"] = {{"connections", local.connections},
+                       {"calls", local.calls},
+                       {"shared_bytes", local.shared_bytes}};
+  }
   return status.dump();
 }
 

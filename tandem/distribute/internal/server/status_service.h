@@ -1,7 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/parameters/parameter_server.h"
@@ -17,14 +21,23 @@ inline constexpr const char* kStatusMethod = "/tandem.ClusterService/Status";
 ///     {"task", "version", "cluster": {JOB: {TASK: ADDRESS}}, "uptime_s", "running_steps",
 ///      "devices": [{"name", "type", "incarnation", "memory_used", "memory_peak", "memory_limit"}],
 ///      "sessions": [HANDLE], "master_sessions": [{"handle", "steps"}],
-///      "parameters": {"count", "bytes", "updates", "waiting", "durable"}}
-
+///      "parameters": {"count", "bytes", "updates", "waiting", "durable"},
+///      "local": {"connections", "calls", "shared_bytes"}}
 class StatusService {
  public:
   /// What is given by reference must outlive this, and this the table's calls.
   StatusService(Master& master, const ParameterServer& parameters, const Peers& peers)
       : master_(master), parameters_(parameters), peers_(peers) {}
   void add_to(MethodTable& methods);
+  /// What has gone through local connections: those of clients that are open, calls in both
+  /// directions, and the memory that is shared for messages.
+  struct LocalFigures {
+    std::size_t connections = 0;
+    std::uint64_t calls = 0;
+    std::size_t shared_bytes = 0;
+  };
+  /// Without it there are no local connections. Call it before the first call.
+  void show_local(std::function<LocalFigures()> local) { local_ = std::move(local); }
   /// The figures as Prometheus' text.
   std::string metrics() const;
 
@@ -34,6 +47,7 @@ class StatusService {
   Master& master_;
   const ParameterServer& parameters_;
   const Peers& peers_;
+  std::function<LocalFigures()> local_;
   const MethodTable* methods_ = nullptr;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -103,7 +103,7 @@ class GrpcNetwork::Calls {
 namespace {
 
 // One call, from its start until its answer.
-class ClientCall final : public GrpcEvent {
+class ClientCall final : public PollerEvent {
  public:
   static void start(grpc::GenericStub& stub, grpc::CompletionQueue* queue,
                     const std::shared_ptr<Cancellation>& closing, HandlingTime& time,
@@ -144,7 +144,7 @@ class ClientCall final : public GrpcEvent {
   }
 
  private:
-  ClientCall(HandlingTime& time, ReplyDone done) : GrpcEvent(time), done_(std::move(done)) {}
+  ClientCall(HandlingTime& time, ReplyDone done) : PollerEvent(time), done_(std::move(done)) {}
 
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
@@ -182,7 +182,7 @@ class GrpcNetwork::ChannelTo final : public Channel {
     while (!answer) {
       void* tag = nullptr;
       bool ok = false;
-      if (queue->Next(&tag, &ok)) static_cast<GrpcEvent*>(tag)->complete(ok);
+      if (queue->Next(&tag, &ok)) static_cast<PollerEvent*>(tag)->complete(ok);
     }
     calls_->put_back(std::move(queue));
     return *std::move(answer);

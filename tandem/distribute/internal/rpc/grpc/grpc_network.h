@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tandem/core/thread_annotations.h"
-#include "tandem/distribute/internal/rpc/grpc/poller.h"
+#include "tandem/distribute/internal/rpc/grpc/grpc_poller.h"
 #include "tandem/distribute/internal/rpc/grpc/security.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
 

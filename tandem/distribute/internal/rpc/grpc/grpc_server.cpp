@@ -21,7 +21,7 @@
 #include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/rpc/grpc/buffers.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
-#include "tandem/distribute/internal/rpc/grpc/poller.h"
+#include "tandem/distribute/internal/rpc/grpc/grpc_poller.h"
 
 namespace tandem::distribute {
 namespace {
@@ -98,7 +98,7 @@ class UnaryMethods final : public grpc::Service {
   Method& method(std::size_t index) const { return *methods_[index]; }
   void request_call(std::size_t index, grpc::ServerContext& context, grpc::ByteBuffer& request,
                     grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>& writer,
-                    grpc::ServerCompletionQueue& queue, GrpcEvent* arrived) {
+                    grpc::ServerCompletionQueue& queue, PollerEvent* arrived) {
     RequestAsyncUnary(static_cast<int>(index), &context, &request, &writer, &queue, &queue,
                       arrived);
   }
@@ -120,11 +120,11 @@ struct Served {
 
 // An event of gRPC's that a member function of its call handles.
 template <class Call>
-class CallEvent final : public GrpcEvent {
+class CallEvent final : public PollerEvent {
  public:
   using Then = void (Call::*)(bool ok);
   CallEvent(HandlingTime& time, Call& call, Then then)
-      : GrpcEvent(time), call_(call), then_(then) {}
+      : PollerEvent(time), call_(call), then_(then) {}
   void complete(bool ok) override { (call_.*then_)(ok); }
 
  private:

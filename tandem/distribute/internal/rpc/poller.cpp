@@ -1,4 +1,4 @@
-#include "tandem/distribute/internal/rpc/grpc/poller.h"
+#include "tandem/distribute/internal/rpc/poller.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -36,26 +36,26 @@ void HandlingTime::note(std::chrono::nanoseconds time) {
   nanoseconds_.store(before + (time.count() - before) / 8, std::memory_order_relaxed);
 }
 
-GrpcPoller::GrpcPoller(std::unique_ptr<grpc::CompletionQueue> queue) : queue_(std::move(queue)) {
+Poller::Poller(std::unique_ptr<EventQueue> queue) : queue_(std::move(queue)) {
   const MutexLock lock(mutex_);
   let_another_wait();
   watcher_ = std::thread([this] { watch(); });
 }
 
-GrpcPoller::~GrpcPoller() {
+Poller::~Poller() {
   {
     const MutexLock lock(mutex_);
     closing_ = true;
     turn_.notify_all();
     watched_.notify_all();
   }
-  queue_->Shutdown();
+  queue_->shut_down();
   watcher_.join();
   MutexLock lock(mutex_);
   while (!threads_.empty()) lock.wait(ended_);
 }
 
-void GrpcPoller::let_another_wait() {
+void Poller::let_another_wait() {
   if (parked_ > turns_) {
     ++waiting_;
     ++turns_;
@@ -65,7 +65,7 @@ void GrpcPoller::let_another_wait() {
   }
 }
 
-void GrpcPoller::add_thread() {
+void Poller::add_thread() {
   threads_.emplace_back();
   const auto self = std::prev(threads_.end());
   ++waiting_;
@@ -78,17 +78,16 @@ void GrpcPoller::add_thread() {
   }
 }
 
-void GrpcPoller::poll(std::list<Thread>::iterator self) {
+void Poller::poll(std::list<Thread>::iterator self) {
   {
     const MutexLock lock(mutex_);
     self->id = pthread_self();
   }
-  void* tag = nullptr;
+  PollerEvent* event = nullptr;
   bool ok = false;
-  while (queue_->Next(&tag, &ok)) {
+  while (queue_->next(event, ok)) {
     num_events_.fetch_add(1);
     if (!is_watched_.load()) begin_watching();
-    auto* event = static_cast<GrpcEvent*>(tag);
     HandlingTime& time = event->time();
     const std::int64_t begin = now();
     const bool hands_over = time.is_long() || is_busy_.load(std::memory_order_relaxed);
@@ -115,7 +114,7 @@ void GrpcPoller::poll(std::list<Thread>::iterator self) {
 }
 
 // False if the thread is not needed any more.
-bool GrpcPoller::wait_for_turn() {
+bool Poller::wait_for_turn() {
   MutexLock lock(mutex_);
   if (waiting_ < (is_busy_.load() ? 2 : 1) || closing_) {
     ++waiting_;
@@ -136,13 +135,13 @@ bool GrpcPoller::wait_for_turn() {
   return true;
 }
 
-void GrpcPoller::begin_watching() {
+void Poller::begin_watching() {
   const MutexLock lock(mutex_);
   if (is_watched_.exchange(true)) return;
   watched_.notify_all();
 }
 
-void GrpcPoller::watch() {
+void Poller::watch() {
   int quiet = 0;
   std::uint64_t seen = 0;
   for (;;) {
@@ -167,7 +166,7 @@ void GrpcPoller::watch() {
   }
 }
 
-void GrpcPoller::look_at_threads() {
+void Poller::look_at_threads() {
   constexpr auto kLook = std::chrono::nanoseconds(kLookEvery).count();
   const std::int64_t time = now();
   const MutexLock lock(mutex_);

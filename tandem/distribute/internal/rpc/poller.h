@@ -10,8 +10,6 @@
 #include <memory>
 #include <thread>
 
-#include <grpcpp/completion_queue.h>
-
 #include "tandem/core/thread_annotations.h"
 
 namespace tandem::distribute {
@@ -28,38 +26,48 @@ class HandlingTime {
   std::atomic<std::int64_t> nanoseconds_{0};
 };
 
-/// What a completion queue's tags point to.
-class GrpcEvent {
+/// Something that has happened, such as an answer that has come, and what it leads to.
+class PollerEvent {
  public:
-  /// The operation is over, with success or without.
+  /// Is called once; without success where an operation has failed, or the queue has ended.
   virtual void complete(bool ok) = 0;
   HandlingTime& time() const { return time_; }
 
  protected:
   /// `time` is that of events of this kind, and outlives the queue.
-  explicit GrpcEvent(HandlingTime& time) : time_(time) {}
-  ~GrpcEvent() = default;
+  explicit PollerEvent(HandlingTime& time) : time_(time) {}
+  ~PollerEvent() = default;
 
  private:
   HandlingTime& time_;
 };
 
-/// Threads that wait for a completion queue and run what its events lead to, without handing it to
+/// Events, for which threads wait. Thread-safe.
+class EventQueue {
+ public:
+  virtual ~EventQueue() = default;
+  /// Waits for the next event; false: there are no more. `ok` is what to complete it with.
+  virtual bool next(PollerEvent*& event, bool& ok) = 0;
+  /// From now on `next` returns what is left, and then false.
+  virtual void shut_down() = 0;
+};
+
+/// Threads that wait for a queue's events and run what its events lead to, without handing it to
 /// another thread. Waking a thread costs more than most events do, so as a rule there is one, which
 /// waits again once it is done. Another one waits meanwhile
 /// - where such events have taken long of late,
 /// - where one takes long after all, which a thread that looks every millisecond sees,
 /// - where the first one computes all the time.
 /// A queue without events costs nothing.
-class GrpcPoller {
+class Poller {
  public:
-  explicit GrpcPoller(std::unique_ptr<grpc::CompletionQueue> queue);
-  /// Ends the queue and waits for the threads; operations still there complete without success.
-  ~GrpcPoller();
-  GrpcPoller(const GrpcPoller&) = delete;
-  GrpcPoller& operator=(const GrpcPoller&) = delete;
+  explicit Poller(std::unique_ptr<EventQueue> queue);
+  /// Shuts the queue down and waits for the threads.
+  ~Poller();
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
 
-  grpc::CompletionQueue& queue() { return *queue_; }
+  EventQueue& queue() { return *queue_; }
 
  private:
   static constexpr int kMaxThreads = 64;
@@ -81,7 +89,7 @@ class GrpcPoller {
   void add_thread() TANDEM_REQUIRES(mutex_);
   bool wait_for_turn();
 
-  const std::unique_ptr<grpc::CompletionQueue> queue_;
+  const std::unique_ptr<EventQueue> queue_;
   std::atomic<bool> is_watched_{false};
   std::atomic<bool> is_busy_{false};
   std::atomic<std::uint64_t> num_events_{0};
