@@ -164,7 +164,11 @@ void StreamState::append(Entry&& entry) {
 
 void StreamState::enqueue(const TandemWork& work) {
   refuse_if_lost();
-  append({.kind = Kind::kWork, .work = work, .copy = {}, .event = nullptr});
+  std::lock_guard lock(mutex_);
+  Entry& entry = entries_.push_slot();
+  entry.kind = Kind::kWork;
+  entry.work = work;
+  entered_.notify_one();
 }
 
 void StreamState::enqueue(const TandemCopy& copy) {
