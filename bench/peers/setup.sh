@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes the environments of the systems that Tandem is measured and tested against.
 #
-# usage: bench/peers/setup.sh [NAME ...]   NAME: tensorflow, torch, jax, stores, tensorboard; all without
-# arguments
+# usage: bench/peers/setup.sh [NAME ...]   NAME: tensorflow, torch, jax, stores, tensorboard, cuda;
+# all without arguments
 #
 # Each lands in build/peers/NAME with the versions of tests/peers.txt. What is there already is left
 # alone and needs no network. One line per environment on stderr; the installer's own words are in
@@ -73,6 +73,11 @@ install() {
     lib=$(echo "$env"/lib/python3*/site-packages/torch/lib)
     "$env/bin/python" "$root/bench/peers/cuda_stubs.py" "$lib" >>"$log" 2>&1 ||
       { say "$name: stand-ins for the CUDA libraries failed, see $log"; return 1; }
+  fi
+  if [ "$name" = cuda ]; then
+    # Where the package puts it depends on the versions of Python and CUDA.
+    (cd "$env" && ln -sf lib/python3*/site-packages/nvidia/cu*/bin/cuobjdump cuobjdump) ||
+      { say "$name: no cuobjdump in its package"; return 1; }
   fi
   grep "^$name " "$pins" >"$env/pinned"
   say "$name: ready in ${env#"$root"/}"

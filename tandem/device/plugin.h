@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 7
+#define TANDEM_PLUGIN_VERSION_MINOR 8
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -279,6 +279,11 @@ typedef struct TandemHostApi {
                                      TandemStatus* status);
   /* 1 if products of floats may be computed in TensorFloat-32. */
   int32_t (*kernel_tensor_float_32)(TandemKernelContext* context);
+
+  /* Since 1.8. Tandem releases memory of this device's hardware that it keeps for later, as far
+   * as that lies in reserved ranges, and returns how many bytes: for plugins whose hardware has no
+   * memory left for something else. Not within other functions of the plugin's memory. */
+  uint64_t (*release_memory)(TandemDevice* device);
 } TandemHostApi;
 
 /* ---- What the plugin offers to Tandem ---- */

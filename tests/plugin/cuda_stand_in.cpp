@@ -73,6 +73,10 @@ struct Failures {
   // What every call fails with once an error has stuck. GPUs do nothing any more then.
   std::atomic<int> stuck{CUDA_SUCCESS};
   std::shared_mutex working;  // shared while a GPU does something
+  std::mutex naming;          // for the next three: calls of one function that fail
+  std::string name;
+  int result_of_name = 0;
+  std::atomic<long long> left_of_name{0};
 };
 Failures& failures() {
   static auto* all = new Failures;  // streams' threads may outlive static objects
@@ -87,6 +91,13 @@ CUresult enter(const char* name) {
   ++counts.driver_calls;
   Failures& f = failures();
   if (f.stuck != CUDA_SUCCESS) return static_cast<CUresult>(f.stuck.load());
+  if (f.left_of_name.load() > 0) {
+    std::lock_guard lock(f.naming);
+    if (f.name == name && f.left_of_name > 0) {
+      --f.left_of_name;
+      return static_cast<CUresult>(f.result_of_name);
+    }
+  }
   if (f.left.load() == 0 || f.left.fetch_sub(1) != 1) return CUDA_SUCCESS;
   static const bool verbose = std::getenv("CUDA_STAND_IN_VERBOSE") != nullptr;
   if (verbose) std::fprintf(stderr, "stand-in: %s fails with %d\n", name, f.result.load());
@@ -759,6 +770,15 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
             return StandInCounts{counts.driver_calls, counts.kernels, counts.graph_launches,
                                  counts.bytes_to_gpu, counts.bytes_from_gpu};
           },
+      .fail_function =
+          [](const char* name, long long count, int result) {
+            Failures& f = failures();
+            std::lock_guard lock(f.naming);
+            f.name = name;
+            f.result_of_name = result;
+            f.left_of_name = count;
+          },
+      .function_pending = [] { return failures().left_of_name.load(); },
       .leave_free =
           [](long long bytes) {
             for (std::size_t gpu = 0; gpu < kCount; ++gpu) {

@@ -41,6 +41,10 @@ struct StandInControl {
   /// 1 if these bytes lie in one block of a GPU's memory.
   int (*is_device_memory)(const void* address, std::size_t bytes);
   StandInCounts (*counts)();
+  /// The next `count` calls of the function of that name fail with `result`.
+  void (*fail_function)(const char* name, long long count, int result);
+  /// How many of these have not come.
+  long long (*function_pending)();
   /// Another process takes all of the GPUs' memory that is free but `bytes`, instead of what it
   /// held so far; below 0 it ends.
   void (*leave_free)(long long bytes);

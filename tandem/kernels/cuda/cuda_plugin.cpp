@@ -11,6 +11,7 @@
 #include "tandem/device/cuda/internal/gpu_memory.h"
 #include "tandem/device/cuda/internal/host_reads.h"
 #include "tandem/device/cuda/internal/nvrtc.h"
+#include "tandem/device/cuda/internal/room.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
 #include "tandem/kernels/cuda/cublaslt/cublaslt.h"
@@ -232,6 +233,7 @@ TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi* host, TandemPl
                                              TandemStatus* status) {
   tandem::cuda::guarded(status, [&] {
     tandem::cuda::set_host_api(host);
+    tandem::cuda::set_memory_release(host->release_memory);
     tandem::cuda::open_driver(tandem::cuda::driver_name());
     tandem::cuda::fill_in(plugin);
   });

@@ -31,6 +31,17 @@ const std::string& scope_of_thread() {
   return scopes.empty() ? none : scopes.back();
 }
 
+// Without the call that comparing memory is.
+bool same(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank() || a.num_elements() != b.num_elements()) return false;
+  const std::int64_t* const sizes = a.data();
+  const std::int64_t* const others = b.data();
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    if (sizes[axis] != others[axis]) return false;
+  }
+  return true;
+}
+
 // A kind of calls: those that a plan serves.
 struct CallKind {
   struct Input {
@@ -52,11 +63,11 @@ struct CallKind {
       return false;
     for (std::size_t i = 0; i < with.size(); ++i) {
       const Array& a = with[i].impl()->array;
-      if (a.dtype() != inputs[i].dtype || !(a.shape() == inputs[i].shape) ||
+      if (a.dtype() != inputs[i].dtype || !same(a.shape(), inputs[i].shape) ||
           device_of(a) != inputs[i].place)
         return false;
     }
-    return given == attrs;
+    return (given.empty() && attrs.empty()) || given == attrs;
   }
 };
 
@@ -69,14 +80,17 @@ struct Known {
 constexpr std::size_t kKinds = 256;
 Known& slot_of(const OpDef& op, std::span<const Tensor> inputs) {
   thread_local std::array<Known, kKinds> known;
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15ull;
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&op) >> 4;
   for (const Tensor& t : inputs) {
     const Array& a = t.impl()->array;
-    hash = hash * 31 + static_cast<std::uint64_t>(a.dtype());
-    for (const std::int64_t size : a.shape().dims())
-      hash = hash * 31 + static_cast<std::uint64_t>(size);
+    const Shape& shape = a.shape();
+    hash ^= static_cast<std::uint64_t>(a.dtype()) ^ static_cast<std::uint64_t>(shape.num_elements())
+                                                        << 8;
+    if (shape.rank() > 1) hash ^= static_cast<std::uint64_t>(shape.data()[0]) << 32;
+    hash *= kFactor;
   }
-  return known[(hash * 0x9e3779b97f4a7c15ull >> 32) % kKinds];
+  return known[(hash >> 32) % kKinds];
 }
 
 // Functions and values in attributes would be kept for as long as the thread lives.
@@ -114,17 +128,34 @@ void DeviceCallPlan::complete(Runtime& runtime, const std::vector<Array>& arrays
     for (int i = 0; i < known->num_outputs(); ++i)
       results->push_back(known->output_shape(i).to_shape());
   }
+  device_index = runtime.index_of(*device);
   enqueued = true;
+  if (!results) return;
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    result_bytes.push_back(static_cast<std::size_t>((*results)[i].num_elements()) *
+                           dtype_size(output_dtypes[i]));
+  }
+  const bool here = std::all_of(arrays.begin(), arrays.end(),
+                                [&](const Array& a) { return device_of(a) == device; });
+  if (may_be_pending() && here && device_index >= 0 && device->properties().computes)
+    repeats_on = task_stream(*device);
+}
+
+bool DeviceCallPlan::may_be_pending() const {
+  const OpTraits& traits = op->traits;
+  return traits.kind == NodeKind::kPlain && !traits.stateful && !traits.keeps_state &&
+         traits.shares_memory == 0 && traits.owns_output_memory == 0 &&
+         traits.retains_inputs == 0 && results.has_value();
 }
 
 std::shared_ptr<const DeviceCallPlan> known_plan(Runtime& runtime, const OpDef& op,
                                                  std::span<const Tensor> inputs,
                                                  const AttrMap& given) {
   const Known& known = slot_of(op, inputs);
-  if (!known.plan || !known.kind.is_of(runtime, op, inputs, given) ||
-      !known.plan->device->lost().empty())
-    return nullptr;
-  return known.plan;
+  if (!known.plan || !known.kind.is_of(runtime, op, inputs, given)) return nullptr;
+  const DeviceCallPlan& plan = *known.plan;
+  const bool lost = plan.repeats_on ? plan.repeats_on->is_lost() : !plan.device->lost().empty();
+  return lost ? nullptr : known.plan;
 }
 
 void keep_plan(Runtime& runtime, std::span<const Tensor> inputs, const AttrMap& given,

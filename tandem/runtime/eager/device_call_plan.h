@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/attr.h"
+#include "tandem/device/task_stream.h"
 #include "tandem/graph/op_def.h"
 #include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/tensor.h"
@@ -35,12 +36,21 @@ struct DeviceCallPlan {
   KernelWork work;
   /// The results' shapes, where memory can be had before the kernel runs.
   std::optional<std::vector<Shape>> results;
+  std::vector<std::size_t> result_bytes;
+  int device_index = -1;  ///< of the device, in its runtime
+  /// Where calls of the kind can be handed over as they are (DeviceLaunch::repeat); null: they
+  /// cannot.
+  TaskStream* repeats_on = nullptr;
 
   /// Throws what is wrong with the call.
   DeviceCallPlan(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                  const AttrMap& given);
   /// Finds the work and the results for inputs as the kernel gets them.
   void complete(Runtime& runtime, const std::vector<Array>& arrays);
+
+  /// True if nothing of the call is seen before its kernel has run, and its results are made in the
+  /// device's memory: the call may return at once.
+  bool may_be_pending() const;
 };
 
 /// The plan of a call like this one that the calling thread has made lately; null if there is none.

@@ -23,13 +23,6 @@
 namespace tandem {
 namespace {
 
-Ref<PendingCall> pending_call_of(const Tensor& t) {
-  Event* const event = t.impl()->pending.get();
-  // The class is final: no need for a search through its bases.
-  const bool is_call = event && typeid(*event) == typeid(PendingCall);
-  return Ref<PendingCall>(is_call ? static_cast<PendingCall*>(event) : nullptr);
-}
-
 std::shared_ptr<const DeviceCallPlan> plan_of(Runtime& runtime, const OpDef& op,
                                               std::span<const Tensor> inputs,
                                               const AttrMap& given) {
@@ -59,12 +52,19 @@ void DeviceLaunches::give(std::unique_ptr<DeviceLaunch> launch) noexcept {
 
 std::vector<Tensor> DeviceLaunch::run(Runtime& runtime, const OpDef& op,
                                       std::span<const Tensor> inputs, const AttrMap& attrs) {
-  return begin(runtime, op, inputs, attrs)->start();
+  return begin(runtime, plan_of(runtime, op, inputs, attrs), inputs, attrs)->start();
 }
 
-DeviceLaunch::Share DeviceLaunch::begin(Runtime& runtime, const OpDef& op,
+Ref<PendingCall> DeviceLaunch::pending_call_of(const Tensor& t) {
+  Event* const event = t.impl()->pending.get();
+  // The class is final: no need for a search through its bases.
+  const bool is_call = event && typeid(*event) == typeid(PendingCall);
+  return Ref<PendingCall>(is_call ? static_cast<PendingCall*>(event) : nullptr);
+}
+
+DeviceLaunch::Share DeviceLaunch::begin(Runtime& runtime,
+                                        std::shared_ptr<const DeviceCallPlan> plan,
                                         std::span<const Tensor> inputs, const AttrMap& attrs) {
-  std::shared_ptr<const DeviceCallPlan> plan = plan_of(runtime, op, inputs, attrs);
   const std::shared_ptr<PendingCalls>& calls = runtime.pending_calls();
   std::unique_ptr<DeviceLaunch> taken = calls->launches().take();
   DeviceLaunch& launch = *taken;
@@ -91,6 +91,8 @@ void DeviceLaunch::clear() noexcept {
   runtime_ = nullptr;
   given_ = nullptr;
   inputs_.clear();
+  described_ = true;
+  thread_runtime_ = nullptr;
   arrays_.clear();
   results_.clear();
   promised_.clear();
@@ -258,16 +260,9 @@ bool DeviceLaunch::only_forwards() const {
                          : traits.shares_memory == 1;
 }
 
-bool DeviceLaunch::may_be_pending() const {
-  const OpTraits& traits = op().traits;
-  return !runtime_->synchronous() && traits.kind == NodeKind::kPlain && !traits.stateful &&
-         !traits.keeps_state && traits.shares_memory == 0 && traits.owns_output_memory == 0 &&
-         traits.retains_inputs == 0 && plan_->results.has_value();
-}
-
 std::vector<Tensor> DeviceLaunch::enqueue() {
   complete_plan();
-  const bool late = may_be_pending();
+  const bool late = !runtime_->synchronous() && plan_->may_be_pending();
   thread_ = thread_context();  // which keeps the cancellation
   thread_.recorders.clear();   // may be gone when the call runs
   // The call must not be the last to own the runtime, which its device's thread cannot destroy.
@@ -280,28 +275,36 @@ std::vector<Tensor> DeviceLaunch::enqueue() {
     make_results();
     made = outputs(call);
   }
-  Work work;
-  work.flops = plan_->work.flops;
-  work.bytes = plan_->work.bytes;
-  // By the pointer alone, which a function holds in itself.
-  work.run = [this] { run_on_stream(); };
-  work.done = [this](std::exception_ptr error) { end_on_stream(std::move(error)); };
-  calls_->add(call);
-  owners_.fetch_add(1, std::memory_order_relaxed);
-  try {
-    device().stream(StreamKind::kCompute).enqueue(std::move(work));
-  } catch (...) {
-    owners_.fetch_sub(1, std::memory_order_relaxed);
-    calls_->finish(call, std::current_exception());
-    throw;
-  }
+  hand_over(call);
   if (late) return made;
   call->wait();
   return outputs(nullptr);
 }
 
+void DeviceLaunch::hand_over(const Ref<PendingCall>& call) {
+  calls_->add(call);
+  owners_.fetch_add(1, std::memory_order_relaxed);
+  try {
+    if (plan_->repeats_on) {
+      plan_->repeats_on->enqueue_task(*this, plan_->work.flops, plan_->work.bytes);
+    } else {
+      Work work;
+      work.flops = plan_->work.flops;
+      work.bytes = plan_->work.bytes;
+      // By the pointer alone, which a function holds in itself.
+      work.run = [this] { run(); };
+      work.done = [this](std::exception_ptr error) { done(std::move(error)); };
+      device().stream(StreamKind::kCompute).enqueue(std::move(work));
+    }
+  } catch (...) {
+    owners_.fetch_sub(1, std::memory_order_relaxed);
+    calls_->finish(call, std::current_exception());
+    throw;
+  }
+}
+
 // Once, on a thread of the device; the launch may be another call's afterwards.
-void DeviceLaunch::end_on_stream(std::exception_ptr error) {
+void DeviceLaunch::done(std::exception_ptr error) noexcept {
   // A stream knows no op.
   if (error && !failed_ && !promised_.empty()) error = op_failure(op(), inputs_, error);
   const std::shared_ptr<PendingCalls> calls = calls_;
@@ -335,9 +338,11 @@ void DeviceLaunch::make_results() {
 }
 
 // On a thread of the device.
-void DeviceLaunch::run_on_stream() {
+void DeviceLaunch::run() {
+  if (!described_) find_needs();
   if (const std::exception_ptr error = call_->error()) fail(error);  // of what it needs
   const PendingCalls::Use use(*calls_);
+  if (!described_) describe();
   const ThreadContextScope scope(thread_);
   try {
     if (cancellation_) cancellation_->check();

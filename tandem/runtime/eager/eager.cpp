@@ -12,6 +12,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/eager/device_launch.h"
 #include "tandem/runtime/eager/eager_choice.h"
 #include "tandem/runtime/eager/eager_devices.h"
 #include "tandem/runtime/eager/op_failure.h"
@@ -319,6 +320,10 @@ Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> 
       throw InternalError(cat("op ", op.name, " has ", outputs, " outputs, not one"));
   };
   try {
+    if (runtime.needs_placement()) {
+      if (Tensor output = DeviceLaunch::repeat(runtime, op, inputs, attrs); output.defined())
+        return output;
+    }
     if (!is_placed(runtime) || plainly_on_host(runtime, op, inputs)) {
       EagerCall call(runtime, op, inputs, attrs);
       if (call.prepare()) {

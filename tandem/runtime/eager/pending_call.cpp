@@ -72,6 +72,11 @@ std::exception_ptr PendingCall::error() const {
   return nullptr;
 }
 
+void PendingCall::needs(PendingCallList before) {
+  std::lock_guard lock(mutex_);
+  needs_ = std::move(before);
+}
+
 void PendingCall::fail(std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   if (!error_) error_ = std::move(error);

@@ -69,8 +69,8 @@ class PendingCall final : public Event, public CachedObject {
 
   /// Why the call failed as far as is known already; null: it did not.
   std::exception_ptr error() const;
-  /// The call fails unless these, which it began after, succeed. Before it is handed over.
-  void needs(PendingCallList before) { needs_ = std::move(before); }
+  /// The call fails unless these, which it began after, succeed. Before it runs.
+  void needs(PendingCallList before);
   /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
   void fail(std::exception_ptr error);
   void finish(std::exception_ptr error);

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tandem/device/cuda/internal/room.h"
+
 namespace tandem::cuda {
 namespace {
 
@@ -92,6 +94,10 @@ bool CommandList::equal_parameters(const Command& kernel, const CommandList& oth
 }
 
 void CommandList::issue(std::size_t i, Gpu& gpu, CUstream stream) const {
+  with_room([&] { issue_once(i, gpu, stream); });
+}
+
+void CommandList::issue_once(std::size_t i, Gpu& gpu, CUstream stream) const {
   const Command& c = commands_[i];
   const Driver& d = driver();
   CUresult result = CUDA_SUCCESS;

@@ -58,7 +58,8 @@ class CommandList {
   bool equal_parameters(const Command& kernel, const CommandList& others,
                         const Command& other) const;
 
-  /// Issues a command to a stream. Throws Failure, naming command and node.
+  /// Issues a command to a stream; once more where the driver lacked memory for it. Throws Failure,
+  /// naming command and node.
   void issue(std::size_t i, Gpu& gpu, CUstream stream) const;
   /// A call of a library as a graph of the driver's, which the caller destroys: what it issues to
   /// the stream is captured instead of run. Throws Failure.
@@ -68,6 +69,7 @@ class CommandList {
 
  private:
   std::uint32_t node();
+  void issue_once(std::size_t i, Gpu& gpu, CUstream stream) const;
   void call_library(std::size_t i, Gpu& gpu, CUstream stream) const;
   struct Parameter {
     std::uint32_t offset, bytes;

@@ -13,10 +13,12 @@ class RingQueue {
  public:
   bool empty() const { return count_ == 0; }
 
-  void push(T&& entry) {
+  void push(T&& entry) { push_slot() = std::move(entry); }
+
+  /// A place at the end, to be filled in: what it has is left from an entry that was moved from.
+  T& push_slot() {
     if (count_ == slots_.size()) grow();
-    slots_[place(count_)] = std::move(entry);
-    ++count_;
+    return slots_[place(count_++)];
   }
 
   /// Unless empty.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tandem/device/cuda/internal/room.h"
+
 namespace tandem::cuda {
 namespace {
 
@@ -32,8 +34,10 @@ SegmentGraph::SegmentGraph(Gpu& gpu, const CommandList& commands, CUstream strea
     stage();
     gpu_.check(driver().p_cuGraphCreate(&graph_, 0), "cuGraphCreate");
     for (std::size_t i = 0; i < nodes_.size(); ++i) add(i, stream);
-    gpu_.check(driver().p_cuGraphInstantiateWithFlags(&made_, graph_, 0),
-               "cuGraphInstantiateWithFlags");
+    with_room([&] {
+      gpu_.check(driver().p_cuGraphInstantiateWithFlags(&made_, graph_, 0),
+                 "cuGraphInstantiateWithFlags");
+    });
   } catch (...) {
     destroy();
     throw;
@@ -187,7 +191,7 @@ void SegmentGraph::launch(const CommandList& commands, CUstream stream) {
     if (c.kind == Command::Kind::kToHost) deliveries_.push_back({c.host_to, staged, c.bytes});
   }
   commands_ = commands;
-  gpu_.check(driver().p_cuGraphLaunch(made_, stream), "cuGraphLaunch");
+  with_room([&] { gpu_.check(driver().p_cuGraphLaunch(made_, stream), "cuGraphLaunch"); });
   busy_.store(true, std::memory_order_release);
 }
 

@@ -74,7 +74,7 @@ void EventState::wait() {
 
 // ---- Streams ----
 
-StreamState::StreamState(TandemDevice* device) : gpu_(*device->gpu) {
+StreamState::StreamState(TandemDevice* device) : device_(device), gpu_(*device->gpu) {
   {
     const ContextScope context(gpu_);
     gpu_.check(driver().p_cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
@@ -102,6 +102,11 @@ StreamState::~StreamState() {
 StreamState& StreamState::current() {
   if (!launching_into()) throw Failure(TANDEM_INTERNAL, "a launch outside of a kernel");
   return *launching_into();
+}
+
+TandemDevice* StreamState::device_of_thread() {
+  const StreamState* const stream = launching_into();
+  return stream ? stream->device_ : nullptr;
 }
 
 void StreamState::flush() {
@@ -164,7 +169,11 @@ void StreamState::append(Entry&& entry) {
 
 void StreamState::enqueue(const TandemWork& work) {
   refuse_if_lost();
-  append({.kind = Kind::kWork, .work = work, .copy = {}, .event = nullptr});
+  std::lock_guard lock(mutex_);
+  Entry& entry = entries_.push_slot();
+  entry.kind = Kind::kWork;
+  entry.work = work;
+  entered_.notify_one();
 }
 
 void StreamState::enqueue(const TandemCopy& copy) {

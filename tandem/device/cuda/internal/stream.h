@@ -64,6 +64,8 @@ class StreamState {
 
   /// The stream that the calling thread launches into; throws Failure outside of kernels.
   static StreamState& current();
+  /// That of the stream; null on threads that launch into none.
+  static TandemDevice* device_of_thread();
   Gpu& gpu() { return gpu_; }
   /// The commands of the running piece of work, to add to.
   CommandList& commands() { return commands_; }
@@ -127,6 +129,7 @@ class StreamState {
   void settle();
   void complete(Issued& issued);
 
+  TandemDevice* const device_;
   Gpu& gpu_;
   CUstream stream_ = nullptr;
   // The launcher's:

@@ -14,6 +14,7 @@
 
 #include "tandem/core/version.h"
 #include "tandem/device/kernel_class.h"
+#include "tandem/device/plugin/internal/reserved_memory.h"
 #include "tandem/device/plugin_backend.h"
 
 namespace tandem {
@@ -182,6 +183,9 @@ TandemHostApi& plugin_host_api() {
     made.version_major = TANDEM_PLUGIN_VERSION_MAJOR;
     made.version_minor = TANDEM_PLUGIN_VERSION_MINOR;
     made.tandem_version = TANDEM_VERSION_STRING;
+    made.release_memory = [](TandemDevice* device) {
+      return static_cast<std::uint64_t>(release_unused_memory(device));
+    };
     return made;
   }();
   return api;

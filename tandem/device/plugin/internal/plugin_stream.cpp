@@ -23,7 +23,7 @@ struct Pending : CachedObject {
   Copy copy;
   std::function<void(std::exception_ptr)> done;
   std::exception_ptr error;
-  std::optional<RetiredBlocks> retired;  // of work
+  std::optional<RetiredBlocks> retired;  // once work has run
 };
 
 std::exception_ptr error_of(const TandemStatus& status, const PluginStreamState& state) {
@@ -37,10 +37,20 @@ std::exception_ptr error_of(const TandemStatus& status, const PluginStreamState&
   return nullptr;
 }
 
+RetiredBlocks blocks_of(const PluginStreamState& state) {
+  // By a pointer alone, which a function holds in itself; the stream's work keeps the state.
+  return RetiredBlocks(state.owner, [s = &state] {
+    if (!s->api->stream_settle) return;
+    TandemStatus status = no_error();
+    s->api->stream_settle(s->stream, &status);
+    if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *s));
+  });
+}
+
 void run_pending(void* arg) {
   auto* pending = static_cast<Pending*>(arg);
   const DeviceThreadScope scope;
-  const RetiringScope retiring(*pending->retired);
+  const RetiringScope retiring(&pending->retired.emplace(blocks_of(*pending->state)));
   try {
     if (pending->work.run) pending->work.run();
   } catch (...) {
@@ -109,8 +119,10 @@ void PluginEvent::wait() {
 
 PluginStream::PluginStream(const TandemPluginApi& api, TandemDevice* device, const Device& owner,
                            StreamKind kind, int index)
-    : state_(std::make_shared<PluginStreamState>()), owner_(owner) {
+    : state_(std::make_shared<PluginStreamState>()) {
   state_->api = &api;
+  state_->owner = &owner;
+  state_->handle = device;
   state_->device = owner.name();
   TandemStatus status = no_error();
   stream_ = api.stream_create(device, static_cast<std::int32_t>(kind), index, &status);
@@ -132,13 +144,6 @@ void PluginStream::enqueue_segment(Work work, std::uint64_t number) {
   pending->place = state_->next_place.fetch_add(1);
   pending->done = std::move(work.done);
   pending->work = std::move(work);
-  // By a pointer alone, which a function holds in itself; the work keeps the state.
-  pending->retired.emplace(&owner_, [state = state_.get()] {
-    if (!state->api->stream_settle) return;
-    TandemStatus status = no_error();
-    state->api->stream_settle(state->stream, &status);
-    if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state));
-  });
   TandemWork given = {};
   given.size = sizeof(given);
   given.run = run_pending;
@@ -152,6 +157,52 @@ void PluginStream::enqueue_segment(Work work, std::uint64_t number) {
   state_->api->stream_enqueue(stream_, &given, &status);
   if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
   (void)pending.release();  // finish_pending deletes it
+}
+
+void PluginStream::run_task(void* arg) {
+  StreamTask& task = *static_cast<StreamTask*>(arg);
+  const DeviceThreadScope scope;
+  RetiredBlocks blocks = blocks_of(*static_cast<const PluginStreamState*>(task.stream_));
+  {
+    const RetiringScope retiring(&blocks);
+    try {
+      task.run();
+    } catch (...) {
+      task.error_ = std::current_exception();
+    }
+  }
+  if (!blocks.empty()) task.kept_ = std::make_shared<RetiredBlocks>(std::move(blocks));
+}
+
+void PluginStream::finish_task(void* arg, const TandemStatus* status) {
+  const DeviceThreadScope scope;
+  StreamTask& task = *static_cast<StreamTask*>(arg);
+  std::exception_ptr error = std::exchange(task.error_, nullptr);
+  if (!error && status->code != TANDEM_OK)
+    error = error_of(*status, *static_cast<const PluginStreamState*>(task.stream_));
+  task.kept_ = nullptr;
+  task.done(std::move(error));
+}
+
+void PluginStream::enqueue_task(StreamTask& task, double flops, double bytes) {
+  task.stream_ = state_.get();
+  TandemWork given = {};
+  given.size = sizeof(given);
+  given.run = run_task;
+  given.done = finish_task;
+  given.arg = &task;
+  given.flops = flops;
+  given.bytes = bytes;
+  TandemStatus status = no_error();
+  state_->api->stream_enqueue(stream_, &given, &status);
+  if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
+}
+
+bool PluginStream::is_lost() const {
+  if (!state_->api->device_lost) return false;
+  TandemStatus status = no_error();
+  state_->api->device_lost(state_->handle, &status);
+  return status.code != TANDEM_OK;
 }
 
 TandemCopy PluginStream::describe(const Copy& copy) const {

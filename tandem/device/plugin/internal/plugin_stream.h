@@ -12,6 +12,7 @@
 #include "tandem/device/device.h"
 #include "tandem/device/plugin/internal/library.h"
 #include "tandem/device/segment.h"
+#include "tandem/device/task_stream.h"
 
 namespace tandem {
 
@@ -30,8 +31,10 @@ class UnreportedErrors {
 /// What a stream shares with its events and its pending work, which may outlive it.
 struct PluginStreamState {
   const TandemPluginApi* api = nullptr;
-  std::string device;              ///< name, for texts
-  TandemStream* stream = nullptr;  ///< for what runs on it
+  std::string device;             ///< name, for texts
+  const Device* owner = nullptr;  ///< for what runs on it, as is the stream
+  TandemStream* stream = nullptr;
+  TandemDevice* handle = nullptr;
   std::atomic<std::uint64_t> next_place{0};
   UnreportedErrors failures;
 };
@@ -54,7 +57,7 @@ class PluginEvent final : public Event {
   const std::uint64_t place_;  // everything of the stream before it counts
 };
 
-class PluginStream final : public Stream, public SegmentStream {
+class PluginStream final : public Stream, public SegmentStream, public TaskStream {
  public:
   /// `owner` outlives it.
   PluginStream(const TandemPluginApi& api, TandemDevice* device, const Device& owner,
@@ -71,13 +74,16 @@ class PluginStream final : public Stream, public SegmentStream {
   void enqueue_segment(Work work, std::uint64_t number) override;
   void add_copy(const Copy& copy) override;
   bool runs_segments() const override;
+  void enqueue_task(StreamTask& task, double flops, double bytes) override;
+  bool is_lost() const override;
 
  private:
   Ref<PluginEvent> record_here();
   TandemCopy describe(const Copy& copy) const;
+  static void run_task(void* arg);
+  static void finish_task(void* arg, const TandemStatus* status);
 
   const std::shared_ptr<PluginStreamState> state_;
-  const Device& owner_;
   TandemStream* stream_ = nullptr;
 };
 

@@ -9,21 +9,33 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
 #include "tandem/device/plugin/internal/plugin_memory.h"
+#include "tandem/device/plugin/internal/retired_blocks.h"
 
 namespace tandem {
 namespace {
 
 constexpr std::size_t kUnit = BlockAllocator::kAlignment;
 
-// The allocators of each physical device.
+using Hardware = std::pair<const TandemPluginApi*, int>;
+
+// The allocators of each physical device, and the devices that were opened on it.
 struct Sharing {
   std::mutex mutex;
-  std::map<std::pair<const TandemPluginApi*, int>, std::vector<std::weak_ptr<BlockAllocator>>>
-      allocators;  // guarded by mutex
+  std::map<Hardware, std::vector<std::weak_ptr<BlockAllocator>>> allocators;  // guarded by mutex
+  std::map<TandemDevice*, Hardware> devices;                                  // guarded by mutex
 };
 Sharing& sharing() {
   static NeverDestroyed<Sharing> all;
   return *all;
+}
+
+// With the lock held.
+std::vector<std::shared_ptr<BlockAllocator>> allocators_of(Sharing& all, const Hardware& hardware) {
+  std::vector<std::shared_ptr<BlockAllocator>> there;
+  for (const auto& known : all.allocators[hardware]) {
+    if (auto blocks = known.lock()) there.push_back(std::move(blocks));
+  }
+  return there;
 }
 
 }  // namespace
@@ -47,6 +59,11 @@ ReservedMemory::ReservedMemory(std::shared_ptr<PluginHandle> handle, std::byte* 
     : handle_(std::move(handle)), begin_(begin), reserved_(reserved), granularity_(granularity) {}
 
 ReservedMemory::~ReservedMemory() {
+  {
+    Sharing& all = sharing();
+    std::lock_guard lock(all.mutex);
+    all.devices.erase(handle_->get());
+  }
   decommit(0);
   handle_->api().memory_unreserve(handle_->get(), begin_, reserved_);
 }
@@ -55,7 +72,9 @@ void ReservedMemory::share(const std::shared_ptr<BlockAllocator>& blocks) {
   blocks_ = blocks;
   Sharing& all = sharing();
   std::lock_guard lock(all.mutex);
-  auto& list = all.allocators[{&handle_->api(), handle_->physical()}];
+  const Hardware hardware{&handle_->api(), handle_->physical()};
+  all.devices[handle_->get()] = hardware;
+  auto& list = all.allocators[hardware];
   std::erase_if(list, [](const auto& known) { return known.expired(); });
   list.push_back(blocks);
 }
@@ -126,15 +145,28 @@ bool ReservedMemory::ask_others() {
   {
     Sharing& all = sharing();
     std::lock_guard lock(all.mutex);
-    for (const auto& known : all.allocators[{&handle_->api(), handle_->physical()}]) {
-      if (auto there = known.lock()) others.push_back(std::move(there));
-    }
+    others = allocators_of(all, {&handle_->api(), handle_->physical()});
   }
   std::size_t released = 0;
   for (const auto& other : others) {
     if (other != blocks_.lock()) released += other->release_unused();
   }
   return released != 0;
+}
+
+std::size_t release_unused_memory(TandemDevice* device) {
+  std::vector<std::shared_ptr<BlockAllocator>> all_blocks;
+  {
+    Sharing& all = sharing();
+    std::lock_guard lock(all.mutex);
+    if (const auto found = all.devices.find(device); found != all.devices.end())
+      all_blocks = allocators_of(all, found->second);
+  }
+  // What is kept for later no work on its way uses.
+  const RetiringScope at_once(nullptr);
+  std::size_t released = 0;
+  for (const auto& blocks : all_blocks) released += blocks->release_unused();
+  return released;
 }
 
 }  // namespace tandem

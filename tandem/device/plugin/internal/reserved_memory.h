@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/device/block_allocator.h"
+#include "tandem/device/plugin.h"
 
 namespace tandem {
 
@@ -49,5 +50,9 @@ class ReservedMemory final : public RegionSource {
   bool hardware_full_ = false;  // when it was last asked
   std::weak_ptr<BlockAllocator> blocks_;
 };
+
+/// Has all allocators of the hardware behind a device release what they keep for later: bytes.
+/// What pieces of work use that are on their way is not among it. On any thread.
+std::size_t release_unused_memory(TandemDevice* device);
 
 }  // namespace tandem

@@ -37,7 +37,7 @@ bool RetiredBlocks::release() {
   return true;
 }
 
-RetiringScope::RetiringScope(RetiredBlocks& blocks) : saved_(std::exchange(launching(), &blocks)) {}
+RetiringScope::RetiringScope(RetiredBlocks* blocks) : saved_(std::exchange(launching(), blocks)) {}
 RetiringScope::~RetiringScope() { launching() = saved_; }
 
 }  // namespace tandem

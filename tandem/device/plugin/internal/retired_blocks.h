@@ -28,6 +28,7 @@ class RetiredBlocks {
   /// Frees all, for everyone, once what was launched is over. False if there are none.
   bool release();
   void clear() { blocks_.clear(); }
+  bool empty() const { return blocks_.empty(); }
 
  private:
   const Device* device_;
@@ -35,10 +36,10 @@ class RetiredBlocks {
   std::multimap<std::size_t, Ref<Buffer>> blocks_;  // by size
 };
 
-/// What goes free on this thread is retired, for a block.
+/// What goes free on this thread is retired, for a block; null: it is free at once.
 class RetiringScope {
  public:
-  explicit RetiringScope(RetiredBlocks& blocks);
+  explicit RetiringScope(RetiredBlocks* blocks);
   ~RetiringScope();
   RetiringScope(const RetiringScope&) = delete;
   RetiringScope& operator=(const RetiringScope&) = delete;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tandem/device/cuda/internal/room.h"
 #include "tandem/kernels/cuda/support/types.h"
 
 namespace tandem::cuda {
@@ -43,7 +44,7 @@ std::optional<cublasLtMatmulAlgo_t> algorithm_of(std::string_view text) {
 }  // namespace
 
 ProductPlanner::ProductPlanner(Gpu& gpu) : tuner_(gpu, "cuBLASLt " + cublaslt().version()) {
-  check(cublaslt().p_cublasLtCreate(&handle_), "cublasLtCreate");
+  with_room([&] { check(cublaslt().p_cublasLtCreate(&handle_), "cublasLtCreate"); });
 }
 
 std::shared_ptr<const ProductPlan> ProductPlanner::plan(const KernelCall& call,

@@ -12,6 +12,11 @@ std::string version_text(std::size_t version) {
          std::to_string(version % 100);
 }
 
+bool is_out_of_memory(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+         status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+}
+
 }  // namespace
 
 Cudnn::Cudnn()
@@ -44,6 +49,7 @@ void Cudnn::try_it() {
     const ContextScope context(*gpus().front());
     cudnnHandle_t handle = nullptr;
     const cudnnStatus_t status = p_cudnnCreate(&handle);
+    if (is_out_of_memory(status)) return;  // it may be there later
     if (status != CUDNN_STATUS_SUCCESS)
       throw Failure(TANDEM_INTERNAL,
                     std::string("cudnnCreate fails with ") + p_cudnnGetErrorString(status));
@@ -60,9 +66,7 @@ const Cudnn& cudnn() {
 
 void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
-                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
-  throw Failure(memory ? TANDEM_RESOURCE_EXHAUSTED : TANDEM_INTERNAL,
+  throw Failure(is_out_of_memory(status) ? TANDEM_RESOURCE_EXHAUSTED : TANDEM_INTERNAL,
                 std::string(call) + " fails with " + cudnn().p_cudnnGetErrorString(status));
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "tandem/device/cuda/internal/room.h"
+
 namespace tandem::cuda {
 namespace {
 
@@ -30,7 +32,7 @@ bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes, const Pla
 }  // namespace
 
 PlanChooser::PlanChooser(Gpu& gpu) : tuner_(gpu, "cuDNN " + cudnn().version()) {
-  check(cudnn().p_cudnnCreate(&handle_->handle), "cudnnCreate");
+  with_room([&] { check(cudnn().p_cudnnCreate(&handle_->handle), "cudnnCreate"); });
 }
 
 void PlanChooser::add_engines(const OperationGraph& graph, const PlanRequest& request,

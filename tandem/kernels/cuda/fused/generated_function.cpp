@@ -7,6 +7,7 @@
 
 #include "tandem/device/cuda/internal/code_cache.h"
 #include "tandem/device/cuda/internal/nvrtc.h"
+#include "tandem/device/cuda/internal/room.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/kernels/cuda/fused/headers.h"
 
@@ -38,15 +39,17 @@ Function make(Gpu& gpu, const std::string& source) {
   const TextHash hash = hash_of(source, capability);
   Function function = nullptr;
   if (const auto code = cache->find(hash)) {
-    const CUresult result = load(*code, function);
-    if (result == CUDA_SUCCESS) return function;
     // Code that the driver refuses is compiled again.
-    if (result != CUDA_ERROR_INVALID_IMAGE && result != CUDA_ERROR_NO_BINARY_FOR_GPU) {
-      gpu.check(result, "loading a generated kernel");
-    }
+    bool refused = false;
+    with_room([&] {
+      const CUresult result = load(*code, function);
+      refused = result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU;
+      if (!refused) gpu.check(result, "loading a generated kernel");
+    });
+    if (!refused) return function;
   }
   const std::vector<std::byte> code = Nvrtc::get().compile(source, generated_headers(), capability);
-  gpu.check(load(code, function), "loading a generated kernel");
+  with_room([&] { gpu.check(load(code, function), "loading a generated kernel"); });
   cache->put(hash, code);
   return function;
 }

@@ -8,6 +8,7 @@
 
 #include "tandem/device/cuda/internal/failure.h"
 #include "tandem/device/cuda/internal/host_function.h"
+#include "tandem/device/cuda/internal/room.h"
 #include "tandem/kernels/cuda/support/device_code.h"
 
 #if !defined(__CUDACC__)
@@ -67,12 +68,13 @@ Function function_of(const char* name, void (*kernel)(Parameters...)) {
   const void* const symbol = reinterpret_cast<const void*>(kernel);
   if (Function known = known_function(symbol)) return known;
   cudaFunction_t found = nullptr;
-  const cudaError_t result = cudaGetFuncBySymbol(&found, symbol);
-  if (result != cudaSuccess) {
-    throw Failure(TANDEM_INTERNAL, std::string(name) +
-                                       " cannot be loaded: " + cudaGetErrorName(result) + " (" +
-                                       cudaGetErrorString(result) + ")");
-  }
+  with_room([&] {
+    const cudaError_t result = cudaGetFuncBySymbol(&found, symbol);
+    if (result == cudaSuccess) return;
+    throw Failure(result == cudaErrorMemoryAllocation ? TANDEM_RESOURCE_EXHAUSTED : TANDEM_INTERNAL,
+                  std::string(name) + " cannot be loaded: " + cudaGetErrorName(result) + " (" +
+                      cudaGetErrorString(result) + ")");
+  });
   return remember_function(symbol, found);
 }
 
