@@ -12,18 +12,11 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/sanitizers.h"
 #include "tandem/core/machine.h"
 #include "tandem/core/memory_listener.h"
 
-#if defined(__has_feature)
-#define TANDEM_HAS_FEATURE(x) __has_feature(x)
-#else
-#define TANDEM_HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    TANDEM_HAS_FEATURE(address_sanitizer) || TANDEM_HAS_FEATURE(thread_sanitizer)
-#define TANDEM_PLAIN_HEAP 1
-#endif
+#define TANDEM_PLAIN_HEAP (TANDEM_ADDRESS_SANITIZER || TANDEM_THREAD_SANITIZER)
 
 namespace tandem {
 namespace {
@@ -33,7 +26,7 @@ constexpr std::size_t kAlignment = 64;
 std::atomic<std::size_t> g_current{0};
 std::atomic<std::size_t> g_peak{0};
 
-#ifdef TANDEM_PLAIN_HEAP
+#if TANDEM_PLAIN_HEAP
 constexpr std::size_t kLargest = std::size_t{1}
                                  << 39;  // sanitizers end the process where more is asked for
 #else
@@ -43,7 +36,7 @@ constexpr std::size_t kLargest = SIZE_MAX - kAlignment;
 // Large blocks are read and written from end to end: in large pages, where the system has them,
 // that takes fewer faults at first and fewer walks through the page tables ever after.
 void ask_for_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
-#if defined(MADV_HUGEPAGE) && !defined(TANDEM_PLAIN_HEAP)
+#if defined(MADV_HUGEPAGE) && !TANDEM_PLAIN_HEAP
   constexpr std::size_t kPage = std::size_t{2} << 20, kMin = 4 * kPage;
   if (bytes < kMin) return;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
@@ -70,7 +63,7 @@ void* system_allocate(std::size_t bytes) {
           " MiB. Use smaller batches or free tensors that are no longer needed."));
 }
 
-#ifndef TANDEM_PLAIN_HEAP
+#if !TANDEM_PLAIN_HEAP
 
 constexpr std::size_t kSmallLimit = 1024;
 constexpr std::size_t kSmallClasses = kSmallLimit / kAlignment;
@@ -277,7 +270,7 @@ void count_down(const void* block, std::size_t bytes) {
 
 void host_reset_peak() noexcept { g_peak.store(g_current.load()); }
 
-#ifdef TANDEM_PLAIN_HEAP
+#if TANDEM_PLAIN_HEAP
 
 void* host_allocate(std::size_t bytes) {
   void* block = system_allocate(bytes);

@@ -4,15 +4,9 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#define TANDEM_HAS_FEATURE(x) __has_feature(x)
-#else
-#define TANDEM_HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    TANDEM_HAS_FEATURE(address_sanitizer) || TANDEM_HAS_FEATURE(thread_sanitizer)
-#define TANDEM_OWN_HEAP 1
-#endif
+#include "tandem/core/internal/sanitizers.h"
+
+#define TANDEM_OWN_HEAP (TANDEM_ADDRESS_SANITIZER || TANDEM_THREAD_SANITIZER)
 
 namespace {
 
@@ -21,7 +15,7 @@ thread_local std::int64_t t_allocations = 0;
 
 }  // namespace
 
-#ifndef TANDEM_OWN_HEAP
+#if !TANDEM_OWN_HEAP
 namespace {
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -58,7 +52,7 @@ AllocationCount::~AllocationCount() { t_counting = false; }
 std::int64_t AllocationCount::so_far() const { return t_allocations; }
 
 bool AllocationCount::possible() {
-#ifdef TANDEM_OWN_HEAP
+#if TANDEM_OWN_HEAP
   return false;
 #else
   return true;

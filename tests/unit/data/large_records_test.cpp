@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/core/internal/sanitizers.h"
 #include "tandem/data/file_datasets.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/gzip.h"
@@ -115,7 +116,7 @@ TEST(LargeRecords, OfTFRecordArePassedOver) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TANDEM_ADDRESS_SANITIZER && !TANDEM_THREAD_SANITIZER
 // Sanitizers alone take more of the address space than there is here.
 TEST(LargeRecords, LittleMemoryIsAnErrorThatEnds) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";

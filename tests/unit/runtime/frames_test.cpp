@@ -9,6 +9,7 @@
 
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
+#include "tandem/core/internal/sanitizers.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/ops/operators.h"
 #include "tandem/runtime/dispatch.h"
@@ -149,11 +150,7 @@ std::size_t resident_kilobytes() {
 }
 
 // Sanitizers hold freed memory back and take their time: there it only has to end well.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+constexpr bool kSanitized = TANDEM_ADDRESS_SANITIZER || TANDEM_THREAD_SANITIZER;
 
 TEST(Frames, AMillionIterationsTakeNoMoreMemory) {
   constexpr int kIterations = kSanitized ? 20'000 : 1'000'000;

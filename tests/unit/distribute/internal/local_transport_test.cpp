@@ -25,18 +25,13 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/sanitizers.h"
 #include "tandem/distribute/internal/rpc/local/frame.h"
 #include "tandem/distribute/internal/rpc/local/local_network.h"
 #include "tandem/distribute/internal/rpc/local/local_server.h"
 #include "tandem/distribute/internal/rpc/local/local_socket.h"
 #include "tandem/distribute/internal/rpc/method_table.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
-
-#if defined(__has_feature)
-#define TANDEM_HAS_FEATURE(feature) __has_feature(feature)
-#else
-#define TANDEM_HAS_FEATURE(feature) 0
-#endif
 
 namespace tandem::distribute {
 namespace {
@@ -284,7 +279,7 @@ TEST_F(LocalTransportTest, DrainWithoutPatienceCancels) {
 }
 
 // ThreadSanitizer does not follow a child of a process with threads.
-#if !defined(__SANITIZE_THREAD__) && !TANDEM_HAS_FEATURE(thread_sanitizer)
+#if !TANDEM_THREAD_SANITIZER
 
 // A server in a process of its own, which a test may kill.
 class Process {
