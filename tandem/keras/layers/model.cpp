@@ -1,5 +1,6 @@
 #include "tandem/keras/model.h"
 
+#include <algorithm>
 #include <iostream>
 #include <mutex>
 
@@ -299,7 +300,13 @@ data::TensorMap named(std::vector<Tensor> outputs, const Model& model) {
                                    ": override output_names of its ModelImpl."));
   }
   data::TensorMap map;
-  for (std::size_t i = 0; i < names.size(); ++i) map.emplace(names[i], std::move(outputs[i]));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!map.emplace(names[i], std::move(outputs[i])).second) {
+      throw InvalidArgumentError(
+          cat("Model '", model.name(), "' has two outputs of the name '", names[i],
+              "'. Use predict_all, or make the model with a dictionary of outputs."));
+    }
+  }
   return map;
 }
 
@@ -388,7 +395,18 @@ Tensor Model::operator()(std::initializer_list<data::TensorMap::value_type> inpu
   return call_by_name(inputs, options);
 }
 Tensor Model::call_by_name(const data::TensorMap::Base& inputs, const CallOptions& options) const {
+  const std::vector<std::string> names = input_names();
+  if (names.empty()) {
+    throw InvalidArgumentError(cat("Model '", name(),
+                                   "' has no names of inputs: call it with a list, or override ",
+                                   "input_names of its ModelImpl."));
+  }
   const Examples examples = internal::arrange(model_impl(), {inputs, {}, {}});
+  for (const auto& [given, tensor] : inputs) {
+    if (std::find(names.begin(), names.end(), given) != names.end()) continue;
+    throw InvalidArgumentError(cat("Model '", name(), "' has no input '", given,
+                                   "'. Its inputs are: ", internal::join(names), "."));
+  }
   return (*this)(examples.x.tensors(), options);
 }
 

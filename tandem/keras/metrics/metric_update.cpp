@@ -53,9 +53,11 @@ void update_metric(MetricImpl& metric, const std::string& name, const Tensor& y_
   try {
     metric.update_state(y_true, y_pred, sample_weight);
   } catch (...) {
-    const std::string what = remedy(y_true, y_pred, sample_weight);
+    const std::exception_ptr error = std::current_exception();
+    const std::string what =
+        code_of(error) == Code::kInvalidArgument ? remedy(y_true, y_pred, sample_weight) : "";
     std::rethrow_exception(with_line(
-        std::current_exception(),
+        error,
         cat("in metric '", name, "' of y_true ", described(y_true), ", y_pred ", described(y_pred),
             sample_weight.defined() ? cat(", sample_weight ", described(sample_weight)) : "",
             what.empty() ? "" : ": ", what)));

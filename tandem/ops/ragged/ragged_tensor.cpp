@@ -165,7 +165,9 @@ RaggedTensor RaggedTensor::from_tensor(const Tensor& tensor, const FromTensorOpt
         tensor, IntList(concat({reshape(sizes[0] * sizes[1], {1}), sizes[Slice(2, none)]}, 0)));
     return from_row_lengths(flat, fill(IntList(reshape(sizes[0], {1})), sizes[1]));
   }
-  const Tensor counts = minimum(cast(lengths, int64), sizes[1]);
+  // As TensorFlow, which takes lengths below 0 for 0. Of no columns the largest length is the least
+  // number there is.
+  const Tensor counts = maximum(minimum(cast(lengths, int64), sizes[1]), Tensor(std::int64_t{0}));
   const Tensor mask =
       range(Tensor(std::int64_t{0}), sizes[1], Tensor(std::int64_t{1})) < expand_dims(counts, 1);
   return from_row_lengths(tandem::boolean_mask(tensor, mask), counts);

@@ -15,6 +15,7 @@ namespace tandem::keras {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::string error_of(const std::function<void()>& action) {
   try {
@@ -50,6 +51,19 @@ TEST(MetricError, OfAFunctionOfOnesOwnNamesItToo) {
                 difference.update_state(zeros({3, 2}), zeros({3, 5}));
               }),
               HasSubstr("in metric 'difference' of y_true float[3,2], y_pred float[3,5]"));
+}
+
+TEST(MetricError, OfAnotherKindHasNoAdviceOnLabels) {
+  const Metric failing = Metric::from_function(
+      "failing", [](const Tensor&, const Tensor&) -> Tensor { throw NotFoundError("no table"); });
+  try {
+    failing.update_state(zeros({3, 2}), zeros({3, 2}));
+    ADD_FAILURE();
+  } catch (const NotFoundError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no table"));
+    EXPECT_THAT(error.what(), HasSubstr("in metric 'failing'"));
+    EXPECT_THAT(error.what(), Not(HasSubstr("argmax")));
+  }
 }
 
 TEST(MetricError, InFitNamesItAsTheLogsDo) {

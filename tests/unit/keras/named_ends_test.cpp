@@ -89,6 +89,24 @@ TEST(NamedEnds, AreCalledByName) {
     EXPECT_THAT(error.what(), HasSubstr("has an input 'b'"));
     EXPECT_THAT(error.what(), HasSubstr("a, c"));
   }
+  const auto error_of = [](const Model& called, const data::TensorMap& given) -> std::string {
+    try {
+      called(given);
+    } catch (const InvalidArgumentError& error) {
+      return error.what();
+    }
+    return "no InvalidArgumentError";
+  };
+  EXPECT_THAT(error_of(model, {{"a", photos()}, {"b", ages()}, {"c", ages()}}),
+              HasSubstr("has no input 'c'. Its inputs are: a, b"));
+  EXPECT_THAT(error_of(Sequential{Dense(2)}, {{"x", photos()}}), HasSubstr("call it with a list"));
+}
+
+TEST(NamedEnds, OfTheSameNameAreNotConfused) {
+  const auto x = Input({2}, {.name = "x"}), y = Input({2}, {.name = "y"});
+  const Layer twice = Rescaling(2, 0);
+  const Model model({x, y}, {twice(x), twice(y)});
+  EXPECT_THROW(model.predict_by_name({photos(), photos()}, {.verbose = 0}), InvalidArgumentError);
 }
 
 TEST(NamedEnds, OutliveFilesAndClones) {

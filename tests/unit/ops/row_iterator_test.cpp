@@ -98,6 +98,10 @@ TEST(RaggedFromTensor, ShortensRowsByLengthsOrPadding) {
             "<tf.RaggedTensor [[5], [], [6, 0, 0]]>");
   EXPECT_EQ(RaggedTensor::from_tensor(x, {.padding = 0}).to_string(),
             "<tf.RaggedTensor [[5, 7], [0, 3], [6]]>");
+  EXPECT_EQ(RaggedTensor::from_tensor(x, {-1, 1, 0}).to_string(),
+            "<tf.RaggedTensor [[], [0], []]>");
+  EXPECT_EQ(RaggedTensor::from_tensor(zeros({2, 0}), {.padding = 0}).to_string(),
+            "<tf.RaggedTensor [[], []]>");
   EXPECT_EQ(RaggedTensor::from_tensor(x, {}, 0).to_string(),
             RaggedTensor::from_tensor(x, {.padding = 0}).to_string());
   const Tensor pairs{{{1, 0}, {2, 0}, {0, 0}}, {{0, 0}, {3, 4}, {0, 0}}};
