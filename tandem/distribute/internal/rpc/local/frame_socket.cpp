@@ -17,9 +17,10 @@
 namespace tandem::distribute {
 namespace {
 
-constexpr std::size_t kMaxVectors = 64;  // of one call of the kernel
-constexpr std::size_t kMaxDescriptors =
-    16;  // at most, that come at once or that no frame has taken yet
+// How many pieces of memory one call of the kernel sends.
+constexpr std::size_t kMaxVectors = 64;
+// How many descriptors are taken at a time, and kept until their frames have come.
+constexpr std::size_t kMaxDescriptors = 16;
 
 void append(std::string& out, const FrameHeader& head) {
   out.append(reinterpret_cast<const char*>(&head), sizeof(head));
