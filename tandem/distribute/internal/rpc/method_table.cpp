@@ -7,6 +7,7 @@ namespace tandem::distribute {
 namespace {
 
 constexpr std::size_t kMaxUnknown = 64;  // names, which peers choose
+constexpr std::size_t kMaxMessage = 3072;
 
 }  // namespace
 
@@ -16,6 +17,11 @@ std::exception_ptr Status::error() const {
   } catch (...) {
     return std::current_exception();
   }
+}
+
+std::string Status::message_to_send() const {
+  if (message.size() <= kMaxMessage) return message;
+  return message.substr(0, kMaxMessage) + " ... [truncated]";
 }
 
 std::pair<Status, Bytes> Channel::call_and_wait(const char* method, Bytes request,

@@ -37,9 +37,19 @@ void HandlingTime::note(std::chrono::nanoseconds time) {
 }
 
 Poller::Poller(std::unique_ptr<EventQueue> queue) : queue_(std::move(queue)) {
-  const MutexLock lock(mutex_);
-  let_another_wait();
   watcher_ = std::thread([this] { watch(); });
+  try {
+    const MutexLock lock(mutex_);
+    let_another_wait();
+  } catch (const std::system_error&) {  // there is no thread
+    {
+      const MutexLock lock(mutex_);
+      closing_ = true;
+      watched_.notify_all();
+    }
+    watcher_.join();
+    throw;
+  }
 }
 
 Poller::~Poller() {

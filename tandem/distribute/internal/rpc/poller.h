@@ -67,8 +67,6 @@ class Poller {
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  EventQueue& queue() { return *queue_; }
-
  private:
   static constexpr int kMaxThreads = 64;
   static constexpr int kSpareThreads = 2;

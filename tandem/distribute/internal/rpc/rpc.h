@@ -14,7 +14,8 @@
 #include "tandem/distribute/internal/rpc/bytes.h"
 
 /// Calls between tasks, whatever carries them. Masters, workers and clients see nothing else of the
-/// network, so that gRPC (internal/rpc/grpc) and a simulated network are exchangeable.
+/// network, so that gRPC (internal/rpc/grpc), local connections (internal/rpc/local) and a
+/// simulated network are exchangeable.
 namespace tandem::distribute {
 
 /// How a call has ended.
@@ -27,6 +28,8 @@ struct Status {
   /// The status that an exception becomes.
   static Status of(const std::exception_ptr& error) { return {code_of(error), message_of(error)}; }
   std::exception_ptr error() const;
+  /// The message as it travels: a long one is cut, because gRPC's peers limit a header to 8 KiB.
+  std::string message_to_send() const;
 };
 
 /// Called exactly once, from any thread, perhaps before what takes it returns.

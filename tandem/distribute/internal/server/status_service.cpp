@@ -49,8 +49,8 @@ std::string StatusService::metrics() const {
     const LocalFigures local = local_();
     add("tandem_local_connections", "gauge", "Connections of clients on this machine.",
         local.connections, "");
-    add("tandem_local_calls_total", "counter",
-        "Calls within this machine that gRPC has no part in.", local.calls, "");
+    add("tandem_local_calls_total", "counter", "Calls taken over local connections.", local.calls,
+        "");
     add("tandem_local_shared_bytes", "gauge", "Memory shared with tasks of this machine.",
         local.shared_bytes, "");
   }

@@ -29,8 +29,8 @@ class StatusService {
   StatusService(Master& master, const ParameterServer& parameters, const Peers& peers)
       : master_(master), parameters_(parameters), peers_(peers) {}
   void add_to(MethodTable& methods);
-  /// What has gone through local connections: those of clients that are open, calls in both
-  /// directions, and the memory that is shared for messages.
+  /// How many clients have a local connection, how many calls have come through these, and how much
+  /// memory is shared for messages.
   struct LocalFigures {
     std::size_t connections = 0;
     std::uint64_t calls = 0;

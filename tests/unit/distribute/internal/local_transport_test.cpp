@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -14,9 +15,11 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -154,6 +157,9 @@ class LocalTransportTest : public testing::Test {
   LocalNetwork network{{.memory_limit = std::size_t{64} << 20}};
 };
 
+constexpr FrameHeader kRegionWithoutDescriptor{
+    .kind = FrameHeader::kRegion, .number = 4096, .region = 1};
+
 std::string text_of(std::size_t size) {
   std::string text(size, 'x');
   for (std::size_t i = 0; i < size; i += 101) text[i] = static_cast<char>('a' + i % 26);
@@ -222,19 +228,72 @@ TEST_F(LocalTransportTest, DeadlinesAndCancellationsReachBothSides) {
     EXPECT_EQ(status.code, Code::kDeadlineExceeded);
     EXPECT_EQ(status.message, "Deadline Exceeded");
   }
-  const auto early = std::make_shared<Cancellation>();
-  early->cancel();
-  for (const auto& [status, reply] : both(*to, kHold, {}, {.cancellation = early}))
-    EXPECT_EQ(status.code, Code::kCancelled);
   const auto stop = std::make_shared<Cancellation>();
   auto first = begin(*to, kHold, {}, {.cancellation = stop});
   auto second = std::async(std::launch::async,
                            [&] { return to->call_and_wait(kHold, {}, {.cancellation = stop}); });
-  peer.wait_for_held(6);
+  peer.wait_for_held(4);
   stop->cancel();
   EXPECT_EQ(first.get().first.code, Code::kCancelled);
   EXPECT_EQ(second.get().first.code, Code::kCancelled);
-  while (peer.num_cancelled < 6) std::this_thread::yield();
+  while (peer.num_cancelled < 4) std::this_thread::yield();
+}
+
+TEST_F(LocalTransportTest, ACallThatIsOverBeforeItBeginsIsNotSent) {
+  Peer peer(port);
+  const auto to = channel();
+  const auto early = std::make_shared<Cancellation>();
+  early->cancel();
+  for (const auto& [status, reply] : both(*to, kKeep, {}, {.cancellation = early})) {
+    EXPECT_EQ(status.code, Code::kCancelled);
+    EXPECT_EQ(status.message, "CANCELLED");
+  }
+  for (const auto& [status, reply] : both(*to, kKeep, {}, {.timeout = milliseconds(0)})) {
+    EXPECT_EQ(status.code, Code::kDeadlineExceeded);
+    EXPECT_EQ(status.message, "Deadline Exceeded");
+  }
+  for (const auto& [status, reply] : both(*to, kEcho, {})) EXPECT_TRUE(status.ok());
+  EXPECT_EQ(peer.network.loop()->num_calls(), 2u);
+  EXPECT_EQ(elsewhere->calls, 0);
+}
+
+TEST_F(LocalTransportTest, AServerCountsTheCallsOfOthersAndItsOwnOnce) {
+  Peer peer(port);
+  const auto own = peer.network.channel("127.0.0.1:" + std::to_string(port), elsewhere);
+  for (const auto& [status, reply] : both(*own, kEcho, {})) EXPECT_TRUE(status.ok());
+  EXPECT_EQ(peer.network.loop()->num_calls(), 2u);
+  for (const auto& [status, reply] : both(*channel(), kEcho, {})) EXPECT_TRUE(status.ok());
+  EXPECT_EQ(peer.network.loop()->num_calls(), 4u);
+}
+
+TEST_F(LocalTransportTest, CallersBeyondALimitShareAConnection) {
+  Peer peer(port);
+  const auto to = channel();
+  std::vector<std::future<Answer>> answers;
+  for (int i = 0; i < 80; ++i) {
+    answers.push_back(
+        std::async(std::launch::async, [&] { return to->call_and_wait(kHold, {}, {}); }));
+  }
+  peer.wait_for_held(80);
+  EXPECT_EQ(peer.network.loop()->num_connections(), 65u);
+  peer.release_held();
+  for (auto& answer : answers) EXPECT_TRUE(answer.get().first.ok());
+  EXPECT_EQ(elsewhere->calls, 0);
+}
+
+TEST(LocalLoopTest, WhatIsPostedRunsThoughTheLoopEnds) {
+  LocalLoop loop(0);
+  std::atomic<int> runs{0};
+  for (int i = 0; i < 1'000; ++i) {
+    loop.post([&] {
+      ++runs;
+      loop.post([&] { ++runs; });
+    });
+  }
+  loop.stop();
+  EXPECT_EQ(runs, 2'000);
+  loop.post([&] { ++runs; });
+  EXPECT_EQ(runs, 2'001);
 }
 
 TEST_F(LocalTransportTest, TheEndOfANetworkCancelsItsCalls) {
@@ -276,6 +335,105 @@ TEST_F(LocalTransportTest, DrainWithoutPatienceCancels) {
   peer.server->drain(milliseconds(0));
   EXPECT_EQ(open.get().first.message, "cancelled there");
   EXPECT_EQ(peer.num_cancelled, 1);
+}
+
+std::size_t num_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST_F(LocalTransportTest, WithoutALocalServerNothingIsMade) {
+  const auto to = channel();
+  const std::size_t before = num_descriptors();
+  for (const auto& [status, reply] : both(*to, kEcho, {})) EXPECT_EQ(status.message, "elsewhere");
+  EXPECT_EQ(num_descriptors(), before);
+}
+
+// No further descriptors than the next one.
+class OneDescriptorLeft {
+ public:
+  OneDescriptorLeft() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const Descriptor next(::memfd_create("next", MFD_CLOEXEC));
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(next.number()) + 1;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~OneDescriptorLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  OneDescriptorLeft(const OneDescriptorLeft&) = delete;
+  OneDescriptorLeft& operator=(const OneDescriptorLeft&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(LocalTransportTest, AClientWithoutDescriptorsForALoopGoesElsewhere) {
+  Peer peer(port);
+  const auto to = channel();
+  const OneDescriptorLeft limit;
+  for (const auto& [status, reply] : both(*to, kEcho, {})) EXPECT_EQ(status.message, "elsewhere");
+}
+
+// A server that reads a little of what comes, sends `bytes` and hangs up.
+class Impostor {
+ public:
+  Impostor(int port, std::string bytes)
+      : socket_(listen_at(local_name_of_server("127.0.0.1:0", port))), thread_([this, bytes] {
+          for (;;) {
+            pollfd wait{socket_.number(), POLLIN, 0};
+            ::poll(&wait, 1, -1);
+            const Descriptor client = accept_from(socket_);
+            if (stops_) return;
+            if (!client.is_open()) continue;
+            wait.fd = client.number();
+            ::poll(&wait, 1, -1);
+            std::array<char, 16> some{};
+            static_cast<void>(::recv(client.number(), some.data(), some.size(), 0));
+            ::send(client.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+          }
+        }) {}
+  ~Impostor() {
+    stops_ = true;
+    ::shutdown(socket_.number(), SHUT_RDWR);
+    thread_.join();
+  }
+
+ private:
+  const Descriptor socket_;
+  std::atomic<bool> stops_{false};
+  std::thread thread_;
+};
+
+// Each of these would fail again and again if it went on with local connections.
+TEST_F(LocalTransportTest, AfterAServerThatCannotBeUnderstoodCallsGoElsewhere) {
+  const std::string bad =
+      std::string(reinterpret_cast<const char*>(&kRegionWithoutDescriptor), sizeof(FrameHeader));
+  for (const std::string& bytes : {std::string(), bad}) {
+    const Impostor impostor(port, bytes);
+    for (const bool waits : {false, true}) {
+      const auto call = [waits](Channel& to) {
+        return waits ? to.call_and_wait(kEcho, {}, {}).first : begin(to, kEcho, {}).get().first;
+      };
+      std::chrono::steady_clock::duration took{};
+      do {  // unless the pause is over before it is looked at
+        const auto to = channel();
+        const auto before = std::chrono::steady_clock::now();
+        EXPECT_EQ(call(*to).code, Code::kUnavailable);
+        const Status second = call(*to);
+        took = std::chrono::steady_clock::now() - before;
+        if (took < milliseconds(900)) {
+          EXPECT_EQ(second.message, "elsewhere");
+        }
+      } while (took >= milliseconds(900));
+    }
+  }
+}
+
+TEST_F(LocalTransportTest, ARequestThatWasNotSentWholeGoesElsewhere) {
+  const Impostor impostor(port, {});
+  LocalNetwork inline_only{{.memory_limit = 0}};
+  const auto to = inline_only.channel("127.0.0.1:" + std::to_string(port), elsewhere);
+  EXPECT_EQ(to->call_and_wait(kKeep, Bytes(text_of(50'000'000)), {}).first.message, "elsewhere");
 }
 
 // ThreadSanitizer does not follow a child of a process with threads.
@@ -348,6 +506,21 @@ TEST_F(LocalTransportTest, AStoppedPeerLetsDeadlinesPass) {
          both(*to, kEcho, Bytes(large), {.timeout = milliseconds(20)}))
       EXPECT_EQ(status.code, Code::kDeadlineExceeded);
   }
+}
+
+// A child that was forked holds copies of all descriptors.
+TEST_F(LocalTransportTest, AServerThatStopsIsNotKeptListeningByAChild) {
+  Peer peer(port);
+  const std::string name = local_name_of_server("127.0.0.1:0", port);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  EXPECT_TRUE(connect_to(name).is_open());
+  peer.server->stop_accepting();
+  EXPECT_FALSE(connect_to(name).is_open());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 #endif
@@ -452,6 +625,16 @@ TEST_F(LocalTransportTest, AServerHangsUpOnWhoBreaksTheRules) {
   refused({.kind = FrameHeader::kRegion, .number = 4096, .region = 1}, unsealed.number());
 
   EXPECT_TRUE(channel()->call_and_wait(kEcho, {}, {}).first.ok());  // the server goes on
+}
+
+TEST_F(LocalTransportTest, ANumberOfACallInProgressIsRefusedToAnother) {
+  Peer peer(port);
+  const std::string hold = frame({.kind = FrameHeader::kCall, .call = 5, .text_size = 10}, kHold);
+  const Descriptor socket = connect_to(local_name_of_server("127.0.0.1:0", port));
+  EXPECT_TRUE(is_kept_by(socket, hold + hold));
+  peer.wait_for_held(1);
+  peer.server->drain(milliseconds(0));  // cancels all calls, and waits for them
+  EXPECT_EQ(peer.num_cancelled, 1);
 }
 
 // A connection that is made without a look at whose server it is.

@@ -26,16 +26,9 @@
 namespace tandem::distribute {
 namespace {
 
-// A status travels in a header, whose size peers limit to 8 KiB.
-constexpr std::size_t kMaxMessage = 3072;
-
-grpc::Status grpc_status(Status status) {
+grpc::Status grpc_status(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  if (status.message.size() > kMaxMessage) {
-    status.message.resize(kMaxMessage);
-    status.message += " ... [truncated]";
-  }
-  return {static_cast<grpc::StatusCode>(status.code), status.message, status.details};
+  return {static_cast<grpc::StatusCode>(status.code), status.message_to_send(), status.details};
 }
 
 class ServerCall;

@@ -13,19 +13,24 @@ struct ClientConnection::Pending {
   CancellationCallback cancelled = {};
   std::optional<LocalLoop::Clock::time_point> deadline = {};
   LocalLoop::Timer timer = 0;
-  // What is needed to make it again elsewhere.
+  // What is needed to make it again on the fallback.
   std::string method = {};
   std::optional<Bytes> request = {};
   CallOptions options = {};
 };
 
 ClientConnection::ClientConnection(Descriptor socket, std::shared_ptr<LocalLoop> loop,
-                                   std::shared_ptr<Channel> otherwise)
-    : LocalConnection(std::move(socket), std::move(loop)), otherwise_(std::move(otherwise)) {}
+                                   std::shared_ptr<Channel> fallback)
+    : LocalConnection(std::move(socket), std::move(loop)), fallback_(std::move(fallback)) {}
 
 bool ClientConnection::takes_calls() const {
   const MutexLock lock(mutex_);
   return takes_calls_;
+}
+
+std::optional<LocalLoop::Clock::time_point> ClientConnection::failed_at() const {
+  const MutexLock lock(mutex_);
+  return failed_at_;
 }
 
 bool ClientConnection::call(const char* method, Bytes& request, const CallOptions& options,
@@ -100,19 +105,19 @@ void ClientConnection::end(std::uint64_t call, Code code, const char* message) {
   finish(ended, {code, message}, {});
 }
 
-void ClientConnection::make_elsewhere(const std::shared_ptr<Pending>& call) {
+void ClientConnection::retry_on_fallback(const std::shared_ptr<Pending>& call) {
   if (!call->request) return finish(call, {Code::kUnavailable, kServerEnds}, {});
   call->cancelled.reset();
   CallOptions options = std::move(call->options);
   if (call->deadline) options.timeout = *call->deadline - LocalLoop::Clock::now();
-  otherwise_->call(call->method.c_str(), *std::move(call->request), options, std::move(call->done));
+  fallback_->call(call->method.c_str(), *std::move(call->request), options, std::move(call->done));
 }
 
 void ClientConnection::on_frame(Frame frame) {
-  was_answered_ = true;
   if (frame.head.kind == FrameHeader::kGoAway) {
     const MutexLock lock(mutex_);
     takes_calls_ = false;
+    is_leaving_ = true;
     return;
   }
   const bool is_refused = frame.head.kind == FrameHeader::kRefused;
@@ -122,9 +127,8 @@ void ClientConnection::on_frame(Frame frame) {
   loop().cancel(call->timer);
   if (is_refused) {
     const auto self = std::static_pointer_cast<ClientConnection>(shared_from_this());
-    return loop().post([self, call = std::move(call)] { self->make_elsewhere(call); });
+    return loop().post([self, call = std::move(call)] { self->retry_on_fallback(call); });
   }
-  loop().num_calls().fetch_add(1, std::memory_order_relaxed);
   HandlingTime& time = call->time;
   const auto answer = std::make_shared<Frame>(std::move(frame));
   loop().post(time, [call = std::move(call), answer] {
@@ -150,6 +154,7 @@ void ClientConnection::on_end() {
   {
     const MutexLock lock(mutex_);
     takes_calls_ = false;
+    if (!is_leaving_ || has_failed()) failed_at_ = LocalLoop::Clock::now();
   }
   loop().post([self] { self->end_all(Code::kUnavailable, kSocketClosed); });
 }

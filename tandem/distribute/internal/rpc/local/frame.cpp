@@ -10,7 +10,7 @@ namespace tandem::distribute {
 namespace {
 
 // A body of up to so many bytes is allocated before it has come.
-constexpr std::size_t kTrusted = std::size_t{1} << 20;
+constexpr std::size_t kMaxPreallocated = std::size_t{1} << 20;
 
 void check(const FrameHeader& head) {
   const auto require = [](bool holds, const char* what) {
@@ -22,8 +22,9 @@ void check(const FrameHeader& head) {
   require(head.text_size <= FrameHeader::kMaxText, "announces too long a text");
   require(head.details_size <= head.text_size, "announces more details than text");
   const bool is_message = head.kind == FrameHeader::kCall || head.kind == FrameHeader::kReply;
-  require(is_message || (head.text_size == 0 && head.body_size == 0),
-          "has a body though its kind has none");
+  if (!is_message && (head.text_size > 0 || head.body_size > 0)) {
+    throw InvalidArgumentError(cat("A frame of kind ", head.kind, " must not have a body."));
+  }
   const bool names_region = head.kind == FrameHeader::kRegion || head.kind == FrameHeader::kForget;
   require(is_message || names_region == (head.region != 0), "names no memory, or needs none");
   require(head.region != 0 || head.offset == 0, "has an offset into no memory");
@@ -89,7 +90,7 @@ bool FrameReader::read_head() {
   has_head_ = true;
   body_received_ = 0;
   if (head.region == 0 && head.body_size > 0) {
-    body_capacity_ = std::min(static_cast<std::size_t>(head.body_size), kTrusted);
+    body_capacity_ = std::min(static_cast<std::size_t>(head.body_size), kMaxPreallocated);
     body_ = std::make_shared_for_overwrite<char[]>(body_capacity_);
   }
   return true;

@@ -7,16 +7,20 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/log.h"
 
 namespace tandem::distribute {
 namespace {
 
-constexpr std::size_t kMaxVectors = 64;      // of one call of the kernel
-constexpr std::size_t kMaxDescriptors = 16;  // that come at a time, or wait for their frame
+// How many pieces of memory one call of the kernel sends.
+constexpr std::size_t kMaxVectors = 64;
+// How many descriptors are taken at a time, and kept until their frames have come.
+constexpr std::size_t kMaxDescriptors = 16;
 
 void append(std::string& out, const FrameHeader& head) {
   out.append(reinterpret_cast<const char*>(&head), sizeof(head));
@@ -36,12 +40,12 @@ void FrameSocket::place(FrameHeader& head, const Bytes& body, Outgoing& out) {
   }
   head.region = placed->region;
   head.offset = placed->offset;
+  for (const std::uint32_t id : placed->forgotten)
+    append(out.head, {.kind = FrameHeader::kForget, .region = id});
   if (placed->descriptor.is_open()) {
     append(out.head, {.kind = FrameHeader::kRegion, .number = placed->size, .region = head.region});
     out.descriptor = std::move(placed->descriptor);
   }
-  for (const std::uint32_t id : placed->forgotten)
-    append(out.head, {.kind = FrameHeader::kForget, .region = id});
 }
 
 bool FrameSocket::send(FrameHeader head, std::string_view text, const Bytes& body) {
@@ -68,7 +72,18 @@ bool FrameSocket::has_unsent() const {
   return !broken_ && !unsent_.empty();
 }
 
+bool FrameSocket::has_sent_all() const {
+  const MutexLock lock(send_mutex_);
+  return !broken_ && unsent_.empty();
+}
+
+bool FrameSocket::is_short_of_memory() const {
+  const MutexLock lock(send_mutex_);
+  return !broken_ && short_of_memory_;
+}
+
 bool FrameSocket::flush_locked() {
+  short_of_memory_ = false;
   while (!unsent_.empty()) {
     Outgoing& out = unsent_.front();
     bool would_block = false;
@@ -112,7 +127,9 @@ bool FrameSocket::send_some(Outgoing& out, bool& would_block) {
   }
   const ssize_t sent = ::sendmsg(socket_.number(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {
-    would_block = errno == EAGAIN || errno == EWOULDBLOCK;
+    // ETOOMANYREFS: too many descriptors of this user are in sockets, and not received yet.
+    short_of_memory_ = errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM;
+    would_block = short_of_memory_ || errno == EAGAIN || errno == EWOULDBLOCK;
     return would_block || errno == EINTR;
   }
   out.descriptor = {};  // went with the first byte
@@ -139,8 +156,13 @@ bool FrameSocket::receive_some() {
       received_.emplace_back(number);
     }
   }
-  if (count == 0 || (message.msg_flags & MSG_CTRUNC) != 0 || received_.size() > kMaxDescriptors)
-    return false;
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    throw ResourceExhaustedError(
+        "A descriptor of shared memory was lost: raise the limit on open files (ulimit -n).");
+  }
+  if (received_.size() > kMaxDescriptors)
+    throw InvalidArgumentError("A peer sends descriptors that no frame announces.");
+  if (count == 0) return false;
   reader_.received(static_cast<std::size_t>(count));
   return true;
 }
@@ -165,16 +187,18 @@ bool FrameSocket::take(Frame& frame) {
 }
 
 bool FrameSocket::receive(std::vector<Frame>& frames) {
-  if (!receive_some()) return false;
   try {
+    if (!receive_some()) return false;
     Frame frame;
     while (reader_.next(frame)) {
       if (take(frame)) frames.push_back(std::move(frame));
     }
-  } catch (const InvalidArgumentError&) {
+    return true;
+  } catch (const Error& error) {
+    failed_ = true;
+    log(LogLevel::kWarning, cat("A local connection ends. ", error.what()));
     return false;
   }
-  return true;
 }
 
 void FrameSocket::trim() {

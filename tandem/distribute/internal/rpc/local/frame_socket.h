@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -33,9 +35,18 @@ class FrameSocket {
   bool flush();
   /// Whether something is left to send.
   bool has_unsent() const;
+  /// Whether all of it has been sent.
+  bool has_sent_all() const;
+  /// Whether the system lacked memory for what is left: `flush` again in `kRetry`, however ready
+  /// the socket is.
+  bool is_short_of_memory() const;
+  static constexpr auto kRetry = std::chrono::milliseconds(5);
 
-  /// Reads some of what has come. False if the peer has gone or has sent what is no frame.
+  /// Reads some of what has come. False if the peer has gone, or `has_failed`.
   bool receive(std::vector<Frame>& frames);
+  /// Whether `receive` has met what it cannot take: what is no frame, or memory for which this
+  /// process lacks descriptors or address space. A warning has been logged.
+  bool has_failed() const { return failed_.load(); }
 
   /// Has the peer unmap memory that was not used of late.
   void trim();
@@ -67,10 +78,12 @@ class FrameSocket {
   mutable Mutex send_mutex_;
   std::deque<Outgoing> unsent_ TANDEM_GUARDED_BY(send_mutex_);
   bool broken_ TANDEM_GUARDED_BY(send_mutex_) = false;
+  bool short_of_memory_ TANDEM_GUARDED_BY(send_mutex_) = false;
 
   FrameReader reader_;
   IncomingRegions incoming_;
   std::deque<Descriptor> received_;  // that no frame has taken
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace tandem::distribute

@@ -12,7 +12,21 @@ bool LocalConnection::start() { return loop_->add(shared_from_this()); }
 
 void LocalConnection::arm() {
   const MutexLock lock(arm_mutex_);
-  if (!closed_) loop_->arm(*this, socket_.has_unsent());
+  if (closed_) return;
+  const bool waits = socket_.is_short_of_memory();
+  loop_->arm(*this, socket_.has_unsent() && !waits);
+  if (waits) flush_later();
+}
+
+void LocalConnection::flush_later() {
+  if (flushes_later_.exchange(true)) return;
+  loop_->at(LocalLoop::Clock::now() + FrameSocket::kRetry, [weak = weak_from_this()] {
+    const std::shared_ptr<LocalConnection> self = weak.lock();
+    if (!self) return;
+    self->flushes_later_ = false;
+    if (!self->socket_.flush()) return self->socket_.shut_down();
+    self->arm();
+  });
 }
 
 bool LocalConnection::send(const FrameHeader& head, std::string_view text, const Bytes& body) {
@@ -47,18 +61,18 @@ void LocalConnection::on_ready() {
   for (Frame& frame : frames) on_frame(std::move(frame));
   if (goes_on) return arm();
   ended_ = true;
-  close();
-  on_end();
+  if (close()) on_end();
 }
 
-void LocalConnection::close() {
+bool LocalConnection::close() {
   {
     const MutexLock lock(arm_mutex_);
-    if (closed_) return;
+    if (closed_) return false;
     closed_ = true;
   }
   loop_->remove(*this);
   socket_.shut_down();
+  return true;
 }
 
 }  // namespace tandem::distribute

@@ -23,8 +23,10 @@ class LocalConnection : public EventSource, public std::enable_shared_from_this<
   /// False: the peer has gone, and has not got the frame.
   bool send(const FrameHeader& head, std::string_view text = {}, const Bytes& body = {});
   bool has_unsent() const { return socket_.has_unsent(); }
-  /// Ends the connection from this side; `on_end` is not called.
-  void close();
+  /// Ends the connection from this side, and `on_end` is not called; false if it has ended before.
+  bool close();
+  /// Whether it has ended because of what this side could not receive: see FrameSocket.
+  bool has_failed() const { return socket_.has_failed(); }
 
  protected:
   LocalLoop& loop() const { return *loop_; }
@@ -36,6 +38,7 @@ class LocalConnection : public EventSource, public std::enable_shared_from_this<
 
  private:
   void arm();
+  void flush_later();
   void schedule_trim();
 
   const std::shared_ptr<LocalLoop> loop_;
@@ -45,6 +48,7 @@ class LocalConnection : public EventSource, public std::enable_shared_from_this<
   Mutex receive_mutex_;
   bool ended_ TANDEM_GUARDED_BY(receive_mutex_) = false;
   std::atomic<bool> trims_{false};
+  std::atomic<bool> flushes_later_{false};
 };
 
 }  // namespace tandem::distribute

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <system_error>
 #include <unordered_map>
 
 #include "tandem/core/error.h"
@@ -21,9 +22,9 @@ class PostedFunction final : public PollerEvent {
  public:
   PostedFunction(HandlingTime& time, std::function<void()> run)
       : PollerEvent(time), run_(std::move(run)) {}
-  void complete(bool ok) override {
+  void complete(bool) override {
     const std::unique_ptr<PostedFunction> self(this);
-    if (ok) run_();
+    run_();
   }
 
  private:
@@ -54,7 +55,7 @@ class LocalLoop::Queue final : public EventQueue {
     for (;;) {
       {
         const MutexLock lock(mutex_);
-        ok = !closed_;
+        ok = true;
         if (!posted_.empty()) {
           event = posted_.front().release();
           posted_.pop_front();
@@ -101,10 +102,26 @@ class LocalLoop::Queue final : public EventQueue {
 
   void post(HandlingTime& time, std::function<void()> run) {
     auto event = std::make_unique<PostedFunction>(time, std::move(run));
-    const MutexLock lock(mutex_);
-    if (closed_) return;
-    posted_.push_back(std::move(event));
-    if (waiting_ > 0) wake();
+    {
+      const MutexLock lock(mutex_);
+      if (!has_ended_) {
+        posted_.push_back(std::move(event));
+        if (waiting_ > 0) wake();
+        return;
+      }
+    }
+    event.release()->complete(true);
+  }
+
+  // No thread calls `next` any more.
+  void end() {
+    decltype(posted_) left;
+    {
+      const MutexLock lock(mutex_);
+      has_ended_ = true;
+      left.swap(posted_);
+    }
+    for (auto& event : left) event.release()->complete(true);
   }
 
   bool add(const std::shared_ptr<EventSource>& source) {
@@ -201,6 +218,7 @@ class LocalLoop::Queue final : public EventQueue {
   Timer last_timer_ TANDEM_GUARDED_BY(mutex_) = 0;
   int waiting_ TANDEM_GUARDED_BY(mutex_) = 0;  // threads, for the kernel
   bool closed_ TANDEM_GUARDED_BY(mutex_) = false;
+  bool has_ended_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
 // The poller owns a queue; sources and timers may come after it has ended.
@@ -215,16 +233,25 @@ class LocalLoop::QueueOfPoller final : public EventQueue {
 };
 
 LocalLoop::LocalLoop(std::size_t memory_limit)
-    : memory_(memory_limit),
-      queue_(std::make_shared<Queue>(bookkeeping_)),
-      poller_(std::make_unique<Poller>(std::make_unique<QueueOfPoller>(queue_))) {}
+    : memory_(memory_limit), queue_(std::make_shared<Queue>(bookkeeping_)) {
+  try {
+    poller_ = std::make_unique<Poller>(std::make_unique<QueueOfPoller>(queue_));
+  } catch (const std::system_error&) {
+    throw UnavailableError("The system has no threads left for local connections.");
+  }
+}
 
 LocalLoop::~LocalLoop() { stop(); }
 
 void LocalLoop::stop() {
   std::unique_ptr<Poller> poller;
-  const MutexLock lock(mutex_);
-  poller = std::move(poller_);
+  {
+    const MutexLock lock(mutex_);
+    poller = std::move(poller_);
+  }
+  if (!poller) return;
+  poller.reset();
+  queue_->end();
 }
 
 bool LocalLoop::add(const std::shared_ptr<EventSource>& source) { return queue_->add(source); }

@@ -34,9 +34,10 @@ class LocalLoop {
   using Clock = std::chrono::steady_clock;
   using Timer = std::uint64_t;
 
-  /// Shares at most so much memory with peers.
+  /// Shares at most so much memory with peers. Throws UnavailableError if the system has no
+  /// descriptors or threads for it.
   explicit LocalLoop(std::size_t memory_limit);
-  /// As `stop`.
+  /// Calls `stop`.
   ~LocalLoop();
 
   /// Waits for a source, until `remove`. False if the system has no room for it.
@@ -47,19 +48,21 @@ class LocalLoop {
 
   /// How long what answers to a method, or calls of one, lead to takes. As long as this lives.
   HandlingTime& time_of(std::string_view what);
-  /// Has a thread run a function; `time` is that of its kind.
+  /// Has a thread run a function; `time` is that of its kind. It runs in any case: once `stop` has
+  /// ended the threads, on the caller's.
   void post(HandlingTime& time, std::function<void()> run);
-  /// The same, of one that takes no time.
+  /// Has a thread run a function that takes no time.
   void post(std::function<void()> run) { post(bookkeeping_, std::move(run)); }
   /// Runs the function, which takes no time, then, unless it is cancelled before.
   Timer at(Clock::time_point time, std::function<void()> run);
   void cancel(Timer timer);
 
-  /// Ends the threads, and drops what has not run. What is called later has no effect.
+  /// Runs what has been posted, and ends the threads. Timers that have not gone off are dropped;
+  /// later, sources and timers are not taken.
   void stop();
 
   SharedMemoryLimit& memory() { return memory_; }
-  /// Calls that have gone through local connections, in both directions.
+  /// Calls that the loop's server has taken.
   std::atomic<std::uint64_t>& num_calls() { return num_calls_; }
   /// Connections of clients that a server of the loop has.
   std::atomic<std::size_t>& num_connections() { return num_connections_; }

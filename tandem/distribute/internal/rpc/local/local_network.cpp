@@ -1,14 +1,19 @@
 #include "tandem/distribute/internal/rpc/local/local_network.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/distribute/internal/rpc/local/client_connection.h"
 #include "tandem/distribute/internal/rpc/local/local_socket.h"
+#include "tandem/distribute/internal/rpc/local/reply.h"
 #include "tandem/distribute/internal/rpc/local/waiting_connection.h"
 
 namespace tandem::distribute {
@@ -17,12 +22,30 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How long to go without local connections where no server listens, and where one has hung up
-// without a word.
+// without a word or cannot be understood.
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr auto kLongPause = std::chrono::seconds(1);
-// How many connections of callers that wait themselves are kept for their next calls.
+// How many callers that wait themselves have a connection each; others share one.
+constexpr std::size_t kMaxWaiting = 64;
+// How many of their connections are kept for their next calls.
 constexpr std::size_t kMaxIdle = 16;
 constexpr auto kKeptIdle = OutgoingRegions::kKept;
+
+// Counts one more while it lives.
+class Counted {
+ public:
+  explicit Counted(std::atomic<std::size_t>& count)
+      : count_(count), number_(count.fetch_add(1) + 1) {}
+  ~Counted() { count_.fetch_sub(1); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  // How many there were with it.
+  std::size_t number() const { return number_; }
+
+ private:
+  std::atomic<std::size_t>& count_;
+  const std::size_t number_;
+};
 
 }  // namespace
 
@@ -60,31 +83,37 @@ class LocalNetwork::Calls {
 class LocalNetwork::ChannelTo final : public Channel,
                                       public std::enable_shared_from_this<ChannelTo> {
  public:
-  ChannelTo(std::string address, std::shared_ptr<Channel> otherwise, std::shared_ptr<Calls> calls)
-      : address_(std::move(address)), otherwise_(std::move(otherwise)), calls_(std::move(calls)) {}
+  ChannelTo(std::string address, std::shared_ptr<Channel> fallback, std::shared_ptr<Calls> calls)
+      : address_(std::move(address)), fallback_(std::move(fallback)), calls_(std::move(calls)) {}
 
   void call(const char* method, Bytes request, const CallOptions& options,
             ReplyDone done) override {
+    if (std::optional<Status> end = end_before_call(options)) return done(*std::move(end), {});
     // A connection that the peer has ended is found out by using it.
     for (int attempt = 0; attempt < 2; ++attempt) {
       const std::shared_ptr<ClientConnection> connection = this->connection();
       if (!connection) break;
       if (connection->call(method, request, options, done)) return;
     }
-    otherwise_->call(method, std::move(request), options, std::move(done));
+    fallback_->call(method, std::move(request), options, std::move(done));
   }
 
   std::pair<Status, Bytes> call_and_wait(const char* method, Bytes request,
                                          const CallOptions& options) override {
+    if (std::optional<Status> end = end_before_call(options)) return {*std::move(end), {}};
+    const Counted waiting(num_waiting_);
+    if (waiting.number() > kMaxWaiting)
+      return Channel::call_and_wait(method, std::move(request), options);
     for (int attempt = 0; attempt < 2; ++attempt) {
       std::unique_ptr<WaitingConnection> connection = take_waiting(attempt == 0);
       if (!connection) break;
       auto answer = connection->call(method, request, options, calls_->closing());
+      if (connection->has_failed()) pause_long();
       if (!answer) continue;
       if (connection->is_usable()) put_back(std::move(connection));
       return *std::move(answer);
     }
-    return otherwise_->call_and_wait(method, std::move(request), options);
+    return fallback_->call_and_wait(method, std::move(request), options);
   }
 
  private:
@@ -98,13 +127,15 @@ class LocalNetwork::ChannelTo final : public Channel,
     const MutexLock lock(mutex_);
     if (connection_ && connection_->takes_calls()) return connection_;
     if (connection_) {
-      if (!connection_->was_answered()) next_attempt_ = Clock::now() + kLongPause;
+      if (const auto failed = connection_->failed_at())
+        next_attempt_ = std::max(next_attempt_, *failed + kLongPause);
       connection_.reset();
     }
     Descriptor socket = connect();
-    std::shared_ptr<LocalLoop> loop = calls_->loop();
-    if (!socket.is_open() || !loop) return nullptr;
-    auto made = std::make_shared<ClientConnection>(std::move(socket), std::move(loop), otherwise_);
+    if (!socket.is_open()) return nullptr;
+    std::shared_ptr<LocalLoop> loop = loop_if_possible();
+    if (!loop) return nullptr;
+    auto made = std::make_shared<ClientConnection>(std::move(socket), std::move(loop), fallback_);
     if (!calls_->add(made) || !made->start()) return nullptr;
     connection_ = made;
     return made;
@@ -120,6 +151,22 @@ class LocalNetwork::ChannelTo final : public Channel,
     return {};
   }
 
+  // Null once the network has ended, or if the system has no room for one.
+  std::shared_ptr<LocalLoop> loop_if_possible() TANDEM_REQUIRES(mutex_) {
+    try {
+      return calls_->loop();
+    } catch (const UnavailableError& error) {
+      next_attempt_ = Clock::now() + kLongPause;
+      log(LogLevel::kWarning, cat(error.what(), " Calls use gRPC meanwhile."));
+      return nullptr;
+    }
+  }
+
+  void pause_long() {
+    const MutexLock lock(mutex_);
+    next_attempt_ = Clock::now() + kLongPause;
+  }
+
   std::unique_ptr<WaitingConnection> take_waiting(bool may_be_old) {
     const MutexLock lock(mutex_);
     if (!may_be_old) idle_.clear();
@@ -129,22 +176,24 @@ class LocalNetwork::ChannelTo final : public Channel,
       return taken;
     }
     Descriptor socket = connect();
-    std::shared_ptr<LocalLoop> loop = calls_->loop();
-    if (!socket.is_open() || !loop) return nullptr;
+    if (!socket.is_open()) return nullptr;
+    std::shared_ptr<LocalLoop> loop = loop_if_possible();
+    if (!loop) return nullptr;
     return std::make_unique<WaitingConnection>(std::move(socket), std::move(loop));
   }
 
   void put_back(std::unique_ptr<WaitingConnection> connection) {
     const MutexLock lock(mutex_);
     if (idle_.size() < kMaxIdle) idle_.push_back({std::move(connection), Clock::now()});
-    look_for_unused();
+    close_idle_later();
   }
 
   // Closes connections that no call has needed for long, now and while there are any.
-  void look_for_unused() TANDEM_REQUIRES(mutex_) {
-    const std::shared_ptr<LocalLoop> loop = calls_->loop();
-    if (idle_.empty() || looks_ || !loop) return;
-    looks_ = true;
+  void close_idle_later() TANDEM_REQUIRES(mutex_) {
+    if (idle_.empty() || timer_is_set_) return;
+    const std::shared_ptr<LocalLoop> loop = loop_if_possible();
+    if (!loop) return;
+    timer_is_set_ = true;
     loop->at(Clock::now() + kKeptIdle, [weak = weak_from_this()] {
       const std::shared_ptr<ChannelTo> self = weak.lock();
       if (!self) return;
@@ -155,18 +204,19 @@ class LocalNetwork::ChannelTo final : public Channel,
           [since = Clock::now() - kKeptIdle](const Idle& idle) { return idle.since > since; });
       std::move(self->idle_.begin(), used, std::back_inserter(unused));
       self->idle_.erase(self->idle_.begin(), used);
-      self->looks_ = false;
-      self->look_for_unused();
+      self->timer_is_set_ = false;
+      self->close_idle_later();
     });
   }
 
   const std::string address_;
-  const std::shared_ptr<Channel> otherwise_;
+  const std::shared_ptr<Channel> fallback_;
   const std::shared_ptr<Calls> calls_;
+  std::atomic<std::size_t> num_waiting_{0};
   Mutex mutex_;
   Clock::time_point next_attempt_ TANDEM_GUARDED_BY(mutex_) = {};
   std::shared_ptr<ClientConnection> connection_ TANDEM_GUARDED_BY(mutex_);
-  bool looks_ TANDEM_GUARDED_BY(mutex_) = false;
+  bool timer_is_set_ TANDEM_GUARDED_BY(mutex_) = false;
   std::vector<Idle> idle_ TANDEM_GUARDED_BY(mutex_);  // the last one was used last
 };
 
@@ -191,9 +241,9 @@ LocalNetwork::LocalNetwork(const LocalOptions& options)
 LocalNetwork::~LocalNetwork() { calls_->close(); }
 
 std::shared_ptr<Channel> LocalNetwork::channel(const std::string& address,
-                                               std::shared_ptr<Channel> otherwise) {
-  if (!address.starts_with("unix:") && local_names_of_address(address).empty()) return otherwise;
-  return std::make_shared<ChannelTo>(address, std::move(otherwise), calls_);
+                                               std::shared_ptr<Channel> fallback) {
+  if (!address.starts_with("unix:") && local_names_of_address(address).empty()) return fallback;
+  return std::make_shared<ChannelTo>(address, std::move(fallback), calls_);
 }
 
 std::shared_ptr<LocalLoop> LocalNetwork::loop() { return calls_->loop(); }

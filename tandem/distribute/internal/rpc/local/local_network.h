@@ -18,10 +18,11 @@ class LocalNetwork {
   ~LocalNetwork();
 
   /// A channel that goes by a local connection whenever a server of the same user has one at the
-  /// address, and else by `otherwise`; that itself if the address cannot be of this machine.
-  std::shared_ptr<Channel> channel(const std::string& address, std::shared_ptr<Channel> otherwise);
+  /// address, and else by `fallback`; that itself if the address cannot be of this machine.
+  std::shared_ptr<Channel> channel(const std::string& address, std::shared_ptr<Channel> fallback);
 
-  /// The threads of its connections, for a server beside it.
+  /// The threads of its connections, for a server beside it. Throws UnavailableError if the system
+  /// has no room for them.
   std::shared_ptr<LocalLoop> loop();
 
  private:

@@ -1,5 +1,7 @@
 #include "tandem/distribute/internal/rpc/local/local_server.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <thread>
@@ -11,6 +13,11 @@
 #include "tandem/distribute/internal/rpc/local/server_connection.h"
 
 namespace tandem::distribute {
+namespace {
+
+constexpr auto kTimeForAnswers = std::chrono::milliseconds(100);
+
+}  // namespace
 
 // Takes connections.
 class LocalServer::Listener final : public EventSource,
@@ -43,6 +50,8 @@ class LocalServer::Listener final : public EventSource,
     loop_->remove(*this);
     const MutexLock lock(mutex_);
     closed_ = true;
+    // A child that was forked may hold a copy, which must not go on taking connections.
+    ::shutdown(socket_.number(), SHUT_RDWR);
     socket_ = {};
   }
 
@@ -87,9 +96,11 @@ void LocalServer::drain(std::chrono::milliseconds patience) {
     for (const auto& connection : served_->connections()) connection->cancel_calls();
     served_->wait_for_calls(Clock::time_point::max());
   }
-  // The last answers are on their way to clients that take them.
+  // The last answers are on their way to clients that take them, for which there is time even where
+  // the calls have used it up.
+  const auto last = std::max(until, Clock::now() + kTimeForAnswers);
   for (const auto& connection : served_->connections()) {
-    while (connection->has_unsent() && Clock::now() < until)
+    while (connection->has_unsent() && Clock::now() < last)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     connection->close();
     served_->remove(connection.get());

@@ -23,8 +23,8 @@ class LocalServer {
 
   /// Takes no more connections and calls; clients go elsewhere with theirs.
   void stop_accepting();
-  /// The same, and waits for calls in progress; after `patience` they are cancelled. Does nothing
-  /// the second time.
+  /// Takes no more connections and calls, and waits for calls in progress; after `patience` they
+  /// are cancelled. Does nothing the second time.
   void drain(std::chrono::milliseconds patience);
 
  private:

@@ -6,11 +6,17 @@
 namespace tandem::distribute {
 namespace {
 
-// As gRPC has it: see there.
-constexpr std::size_t kMaxMessage = 3072;
 constexpr std::size_t kMaxDetails = FrameHeader::kMaxText / 2;
 
 }  // namespace
+
+std::optional<Status> end_before_call(const CallOptions& options) {
+  if (options.cancellation && options.cancellation->cancelled())
+    return Status{Code::kCancelled, kCancelledCall};
+  if (options.timeout && options.timeout->count() <= 0)
+    return Status{Code::kDeadlineExceeded, kDeadlineExceededCall};
+  return std::nullopt;
+}
 
 FrameHeader head_of_call(std::uint64_t call, const CallOptions& options) {
   FrameHeader head{.kind = FrameHeader::kCall, .call = call};
@@ -21,11 +27,7 @@ FrameHeader head_of_call(std::uint64_t call, const CallOptions& options) {
 
 std::string text_of_reply(const Status& status, FrameHeader& head) {
   head.number = static_cast<std::uint64_t>(status.code);
-  std::string text = status.message;
-  if (text.size() > kMaxMessage) {
-    text.resize(kMaxMessage);
-    text += " ... [truncated]";
-  }
+  std::string text = status.message_to_send();
   if (status.details.size() > kMaxDetails) return text;
   head.details_size = static_cast<std::uint32_t>(status.details.size());
   return text + status.details;

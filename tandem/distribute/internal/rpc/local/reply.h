@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "tandem/distribute/internal/rpc/local/frame.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
@@ -13,6 +15,9 @@ inline constexpr const char* kCancelledCall = "CANCELLED";
 inline constexpr const char* kDeadlineExceededCall = "Deadline Exceeded";
 inline constexpr const char* kSocketClosed = "Socket closed";
 inline constexpr const char* kServerEnds = "The server ends.";
+
+/// How a call ends that is cancelled, or out of time, before it has begun.
+std::optional<Status> end_before_call(const CallOptions& options);
 
 FrameHeader head_of_call(std::uint64_t call, const CallOptions& options);
 

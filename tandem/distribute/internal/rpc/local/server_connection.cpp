@@ -108,24 +108,33 @@ void ServerConnection::on_frame(Frame frame) {
   if (cancellation) loop().post([cancellation] { cancellation->cancel(); });
 }
 
+bool ServerConnection::add(std::uint64_t call, const std::shared_ptr<Cancellation>& cancellation) {
+  const MutexLock lock(mutex_);
+  return calls_.emplace(call, cancellation).second;
+}
+
+void ServerConnection::erase(std::uint64_t call) {
+  const MutexLock lock(mutex_);
+  calls_.erase(call);
+}
+
 void ServerConnection::begin(Frame frame) {
   const std::uint64_t id = frame.head.call;
   const auto call = std::make_shared<Call>(std::move(frame));
-  if (!served_->begin_call()) {
+  // Known before it has begun, so that a drain that waits for it can cancel it.
+  const bool is_new = add(id, call->context.cancellation);
+  if (!is_new || !served_->begin_call()) {
+    if (is_new) erase(id);
     send({.kind = FrameHeader::kRefused, .call = id});
     return;
-  }
-  {
-    const MutexLock lock(mutex_);
-    calls_[id] = call->context.cancellation;
   }
   call->context.peer = peer_;
   const std::uint64_t timeout = call->frame.head.number;
   if (timeout > 0 && timeout < kLongestTimeout) {
     const auto expire = [call = std::weak_ptr(call), connection = std::weak_ptr(self())] {
-      const std::shared_ptr<Call> late = call.lock();
+      const std::shared_ptr<Call> expired = call.lock();
       const std::shared_ptr<ServerConnection> held = connection.lock();
-      if (late && held) held->expire(*late);
+      if (expired && held) held->expire(*expired);
     };
     call->timer = loop().at(LocalLoop::Clock::now() + std::chrono::nanoseconds(timeout), expire);
   }
@@ -144,10 +153,7 @@ void ServerConnection::reply(Call& call, const Status& status, const Bytes& body
   if (call.replied.exchange(true)) return;
   const std::uint64_t id = call.frame.head.call;
   loop().cancel(call.timer);
-  {
-    const MutexLock lock(mutex_);
-    calls_.erase(id);
-  }
+  erase(id);
   send_reply(call, status, body);
   served_->end_call();
 }

@@ -66,6 +66,9 @@ class ServerConnection final : public LocalConnection {
   void on_frame(Frame frame) override;
   void on_end() override;
 
+  /// False if there is a call of that number.
+  bool add(std::uint64_t call, const std::shared_ptr<Cancellation>& cancellation);
+  void erase(std::uint64_t call);
   void begin(Frame frame);
   void run(const std::shared_ptr<Call>& call);
   void expire(Call& call);

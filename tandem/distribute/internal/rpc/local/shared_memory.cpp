@@ -67,9 +67,15 @@ std::shared_ptr<SharedRegion> SharedRegion::map(const Descriptor& descriptor, st
   if (size <= kHeaderSize || size > std::numeric_limits<std::int64_t>::max() || seals < 0 ||
       (seals & F_SEAL_SHRINK) == 0 || ::fstat(descriptor.number(), &file) != 0 ||
       static_cast<std::uint64_t>(file.st_size) != size)
-    throw InvalidArgumentError("What a peer shares is no sealed memory of the size it says.");
+    throw InvalidArgumentError(
+        "The peer's descriptor is not a sealed memfd of the announced size.");
   char* start = map_shared(descriptor, size);
-  if (!start) throw InvalidArgumentError("What a peer shares cannot be mapped.");
+  if (!start) {
+    throw ResourceExhaustedError(
+        cat("A peer's ", size,
+            " bytes of shared memory cannot be mapped: this process has no "
+            "address space left for them (ulimit -v)."));
+  }
   return std::make_shared<SharedRegion>(start, size);
 }
 
@@ -178,7 +184,7 @@ struct IncomingRegions::Incoming {
 };
 
 void IncomingRegions::add(std::uint32_t id, const Descriptor& descriptor, std::uint64_t size) {
-  if (regions_.size() >= kMaxRegions || regions_.contains(id))
+  if (regions_.size() >= kMaxKnown || regions_.contains(id))
     throw InvalidArgumentError("A peer shares too many regions of memory, or one twice.");
   regions_[id] = std::make_shared<Incoming>(SharedRegion::map(descriptor, size));
 }

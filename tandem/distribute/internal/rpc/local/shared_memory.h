@@ -75,7 +75,7 @@ class OutgoingRegions {
     std::uint32_t offset = 0;
     Descriptor descriptor = {};                 ///< open: the peer does not know the region yet
     std::uint64_t size = 0;                     ///< of the region
-    std::vector<std::uint32_t> forgotten = {};  ///< the peer is to unmap them
+    std::vector<std::uint32_t> forgotten = {};  ///< the peer is to unmap them first
   };
   /// Copies a message into a region, where its largest piece is aligned as it was; nothing if there
   /// is no memory left.
@@ -111,13 +111,15 @@ class OutgoingRegions {
 /// The regions of the other end. What it says is checked: methods throw InvalidArgumentError.
 class IncomingRegions {
  public:
+  /// Throws ResourceExhaustedError if the region cannot be mapped.
   void add(std::uint32_t id, const Descriptor& descriptor, std::uint64_t size);
   void forget(std::uint32_t id);
   /// The message there; the region is the sender's again when the last piece of it is let go of.
   Bytes take(std::uint32_t id, std::uint32_t offset, std::uint64_t size);
 
  private:
-  static constexpr std::size_t kMaxRegions = 1024;
+  // Twice what a sender has: it may announce one before what another thread has it forget.
+  static constexpr std::size_t kMaxKnown = 2048;
   struct Incoming;
   std::map<std::uint32_t, std::shared_ptr<Incoming>> regions_;
 };

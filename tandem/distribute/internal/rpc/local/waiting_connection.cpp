@@ -43,6 +43,7 @@ std::optional<std::pair<Status, Bytes>> WaitingConnection::call(
   std::optional<Clock::time_point> deadline;
   if (options.timeout) deadline = Clock::now() + *options.timeout;
   const std::uint64_t id = ++last_call_;
+  socket_.trim();
   if (!usable_ || !socket_.send(head_of_call(id, options), method, request)) {
     usable_ = false;
     return std::nullopt;
@@ -60,14 +61,22 @@ std::optional<std::pair<Status, Bytes>> WaitingConnection::call(
     if (deadline && *deadline <= Clock::now())
       return fail(Code::kDeadlineExceeded, kDeadlineExceededCall);
     const bool writes = socket_.has_unsent();
+    const bool retries = socket_.is_short_of_memory();
+    int longest = milliseconds_until(deadline);
+    if (retries) {
+      constexpr int kRetry = FrameSocket::kRetry.count();
+      longest = longest < 0 ? kRetry : std::min(longest, kRetry);
+    }
     std::array<pollfd, 2> waits{};
     waits[0] = {socket_.descriptor().number(),
-                static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0};
+                static_cast<short>(writes && !retries ? POLLIN | POLLOUT : POLLIN), 0};
     waits[1] = {wake_.number(), POLLIN, 0};
-    if (::poll(waits.data(), waits.size(), milliseconds_until(deadline)) <= 0) continue;
+    const int count = ::poll(waits.data(), waits.size(), longest);
+    if (retries) socket_.flush();
+    if (count <= 0) continue;
     if (waits[1].revents != 0) {
-      std::uint64_t count = 0;
-      static_cast<void>(::read(wake_.number(), &count, sizeof(count)) + 0);
+      std::uint64_t times = 0;
+      static_cast<void>(::read(wake_.number(), &times, sizeof(times)) + 0);
     }
     if (waits[0].revents == 0) continue;
     if (writes) socket_.flush();
@@ -78,11 +87,14 @@ std::optional<std::pair<Status, Bytes>> WaitingConnection::call(
       if (is_leaving) usable_ = false;
       if (frame.head.kind == FrameHeader::kRefused) return std::nullopt;
       if (frame.head.kind != FrameHeader::kReply) continue;
-      loop_->num_calls().fetch_add(1, std::memory_order_relaxed);
       return std::pair{status_of_reply(frame), std::move(frame.body)};
     }
     frames.clear();
-    if (!goes_on) return fail(Code::kUnavailable, kSocketClosed);
+    if (goes_on) continue;
+    failed_ = socket_.has_failed() || !is_leaving;
+    auto failure = fail(Code::kUnavailable, kSocketClosed);
+    if (!socket_.has_sent_all()) return std::nullopt;
+    return failure;
   }
 }
 

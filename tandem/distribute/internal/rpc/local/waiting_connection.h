@@ -25,12 +25,15 @@ class WaitingConnection {
                                                const std::shared_ptr<Cancellation>& closing);
   /// Whether another call may follow.
   bool is_usable() const { return usable_; }
+  /// Whether the peer has hung up without an answer, or this side could not receive it.
+  bool has_failed() const { return failed_; }
 
  private:
   const std::shared_ptr<LocalLoop> loop_;  // whose memory it shares
   FrameSocket socket_;
   const Descriptor wake_;
   bool usable_ = true;
+  bool failed_ = false;
   std::uint64_t last_call_ = 0;
 };
 
