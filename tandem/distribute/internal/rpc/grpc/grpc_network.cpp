@@ -12,6 +12,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include "tandem/distribute/internal/rpc/grpc/buffers.h"
+#include "tandem/distribute/internal/rpc/grpc/tag.h"
 
 namespace tandem::distribute {
 
@@ -124,7 +125,7 @@ class ClientCall final : public PollerEvent {
     call->closing_ = CancellationCallback(closing, [call] { call->context_.TryCancel(); });
     call->reader_ = stub.PrepareUnaryCall(&call->context_, method, buffer_of(request), queue);
     call->reader_->StartCall();
-    call->reader_->Finish(&call->reply_, &call->status_, call);
+    call->reader_->Finish(&call->reply_, &call->status_, tag_of(*call));
   }
 
   void complete(bool) override {
@@ -182,7 +183,7 @@ class GrpcNetwork::ChannelTo final : public Channel {
     while (!answer) {
       void* tag = nullptr;
       bool ok = false;
-      if (queue->Next(&tag, &ok)) static_cast<PollerEvent*>(tag)->complete(ok);
+      if (queue->Next(&tag, &ok)) event_of(tag).complete(ok);
     }
     calls_->put_back(std::move(queue));
     return *std::move(answer);

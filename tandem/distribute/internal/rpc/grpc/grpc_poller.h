@@ -5,6 +5,7 @@
 
 #include <grpcpp/completion_queue.h>
 
+#include "tandem/distribute/internal/rpc/grpc/tag.h"
 #include "tandem/distribute/internal/rpc/poller.h"
 
 namespace tandem::distribute {
@@ -25,7 +26,7 @@ class GrpcPoller {
     bool next(PollerEvent*& event, bool& ok) override {
       void* tag = nullptr;
       if (!queue_->Next(&tag, &ok)) return false;
-      event = static_cast<PollerEvent*>(tag);
+      event = &event_of(tag);
       return true;
     }
     void shut_down() override { queue_->Shutdown(); }

@@ -22,6 +22,7 @@
 #include "tandem/distribute/internal/rpc/grpc/buffers.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_poller.h"
+#include "tandem/distribute/internal/rpc/grpc/tag.h"
 
 namespace tandem::distribute {
 namespace {
@@ -91,9 +92,9 @@ class UnaryMethods final : public grpc::Service {
   Method& method(std::size_t index) const { return *methods_[index]; }
   void request_call(std::size_t index, grpc::ServerContext& context, grpc::ByteBuffer& request,
                     grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>& writer,
-                    grpc::ServerCompletionQueue& queue, PollerEvent* arrived) {
+                    grpc::ServerCompletionQueue& queue, PollerEvent& arrived) {
     RequestAsyncUnary(static_cast<int>(index), &context, &request, &writer, &queue, &queue,
-                      arrived);
+                      tag_of(arrived));
   }
 
  private:
@@ -132,9 +133,9 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     const auto call = std::make_shared<UnaryCall>(served, method);
     call->self_ = call;
     served.open.add();
-    call->context_.AsyncNotifyWhenDone(&call->done_);
+    call->context_.AsyncNotifyWhenDone(tag_of(call->done_));
     served.unary.request_call(method, call->context_, call->request_, call->writer_, served.queue,
-                              &call->arrived_);
+                              call->arrived_);
   }
 
   UnaryCall(const Served& served, std::size_t method)
@@ -168,9 +169,9 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   void finish(Status status, const Bytes& reply) {
     if (replied_.exchange(true)) return;
     if (status.ok()) {
-      writer_.Finish(buffer_of(reply), grpc::Status::OK, &finished_);
+      writer_.Finish(buffer_of(reply), grpc::Status::OK, tag_of(finished_));
     } else {
-      writer_.FinishWithError(grpc_status(std::move(status)), &finished_);
+      writer_.FinishWithError(grpc_status(std::move(status)), tag_of(finished_));
     }
   }
 
@@ -207,9 +208,9 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
     const auto call = std::make_shared<ServerCall>(served);
     call->self_ = call;
     served.open.add();
-    call->context_.AsyncNotifyWhenDone(&call->done_);
+    call->context_.AsyncNotifyWhenDone(tag_of(call->done_));
     served.generic.RequestCall(&call->context_, &call->stream_, &served.queue, &served.queue,
-                               &call->arrived_);
+                               tag_of(call->arrived_));
   }
 
   explicit ServerCall(const Served& served) : served_(served) {}
@@ -237,7 +238,7 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
       served_.open.add_stream(shared_from_this());
       if (served_.open.draining()) context_.TryCancel();
     }
-    stream_.Read(&request_, &read_);
+    stream_.Read(&request_, tag_of(read_));
   }
 
   void on_read(bool ok) {
@@ -265,8 +266,8 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
     if (served_.open.draining()) return finish({Code::kUnavailable, "The server ends."}, {});
     turns_ = 2;
     idle_ = true;
-    stream_.Write(buffer_of(reply), &written_);
-    stream_.Read(&request_, &read_);
+    stream_.Write(buffer_of(reply), tag_of(written_));
+    stream_.Read(&request_, tag_of(read_));
     if (served_.open.draining()) context_.TryCancel();
   }
 
@@ -285,11 +286,12 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
   void finish(Status status, const Bytes& reply) {
     if (replied_.exchange(true)) return;
     if (is_stream_) {
-      stream_.Finish(grpc_status(std::move(status)), &finished_);
+      stream_.Finish(grpc_status(std::move(status)), tag_of(finished_));
     } else if (status.ok()) {
-      stream_.WriteAndFinish(buffer_of(reply), grpc::WriteOptions(), grpc::Status::OK, &finished_);
+      stream_.WriteAndFinish(buffer_of(reply), grpc::WriteOptions(), grpc::Status::OK,
+                             tag_of(finished_));
     } else {
-      stream_.Finish(grpc_status(std::move(status)), &finished_);
+      stream_.Finish(grpc_status(std::move(status)), tag_of(finished_));
     }
   }
 
