@@ -26,7 +26,8 @@ def launched(library):
     with tempfile.NamedTemporaryFile() as file:
         output_of("objcopy", "--output-target=binary", "--only-section=.rodata", library, file.name)
         constants = file.read()
-    return {name.decode() for name in re.findall(rb"(?<=\0)(_Z[A-Za-z0-9_$.]+)(?=\0)", b"\0" + constants)}
+    # Before the first of them there may be any other constant.
+    return {name.decode() for name in re.findall(rb"_Z[A-Za-z0-9_$.]+(?=\0)", constants)}
 
 
 def compiled(listing):

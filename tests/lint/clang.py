@@ -47,7 +47,7 @@ def objects(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--source", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cxx", help="not used: the compiler is clang++")
     arguments = parser.parse_args()
