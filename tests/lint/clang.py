@@ -1,7 +1,7 @@
 """The library, the tool and the examples are C++ that clang takes too, without a warning.
 
 They are built by g++, and what only clang sees (locks by its thread-safety analysis, names that shadow others, initialisers that it
-calls ambiguous) would otherwise wait for whoever builds with clang next. Code is checked, not generated: the build in BUILD/clang
+calls ambiguous) would otherwise be found by the next person who builds with clang. Code is checked, not generated: the build in BUILD/clang
 has for a compiler a script that leaves out that part. A second run checks what has changed.
 """
 
