@@ -142,7 +142,8 @@ struct TANDEM_EXPORT LinearOperatorCirculant : LinearOperator {
   explicit LinearOperatorCirculant(Tensor spectrum, DType input_output_dtype = complex64,
                                    const OperatorHints& hints = {});
 };
-/// Convolutions of images, spectrum [..., n0, n1], and volumes, whose pixels are numbered row by row.
+/// Convolutions of images, spectrum [..., n0, n1], and volumes, whose pixels are numbered row by
+/// row.
 struct TANDEM_EXPORT LinearOperatorCirculant2D : LinearOperator {
   explicit LinearOperatorCirculant2D(Tensor spectrum, DType input_output_dtype = complex64,
                                      const OperatorHints& hints = {});

@@ -1,6 +1,8 @@
 // The execution model of blocks and threads on the host: that it computes what a GPU would, and
 // that it finds the mistakes that a GPU hides.
 
+#include "tandem/kernels/cuda/support/host_model.h"
+
 #include <numeric>
 #include <vector>
 
@@ -8,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "tandem/kernels/cuda/support/device_code.h"
-#include "tandem/kernels/cuda/support/host_model.h"
 #include "tandem/kernels/cuda/support/warp.h"
 
 namespace tandem::cuda {

@@ -101,8 +101,8 @@ inline void safetensors(std::string_view bytes) {
   }
 }
 
-/// config.json of a .keras file. A model that says so has weights of any size, which is no fault: what
-/// has large numbers in it is left out.
+/// config.json of a .keras file. A model that says so has weights of any size, which is no fault:
+/// what has large numbers in it is left out.
 inline void keras_config(std::string_view bytes) {
   std::size_t digits = 0;
   for (const char c : bytes) {

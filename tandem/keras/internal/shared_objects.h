@@ -8,8 +8,8 @@
 
 namespace tandem::keras::internal {
 
-/// While a model is written or read on this thread: the numbers by which a file says that a layer in
-/// two places is one ("shared_object_id").
+/// While a model is written or read on this thread: the numbers by which a file says that a layer
+/// in two places is one ("shared_object_id").
 class SharedObjects {
  public:
   enum class Use : unsigned char { kWrite, kRead };

@@ -119,7 +119,7 @@ class ClaheImpl final : public LayerImpl {
     const Tensor count = cast(shape(tiles)[0], int64);
     const Tensor bin = tiles + expand_dims(range(count), 1) * kLevels;
     Tensor histogram = reshape(math::unsorted_segment_sum(ones_like(reshape(bin, {-1}), float32),
-                                                    reshape(bin, {-1}), count * kLevels),
+                                                          reshape(bin, {-1}), count * kLevels),
                                {-1, rows.grid, columns.grid, channels, kLevels});
     if (options_.clip_limit > 0) {
       const double limit = options_.clip_limit * static_cast<double>(pixels) / kLevels;

@@ -145,8 +145,8 @@ RandomNormal::RandomNormal(const RandomNormalOptions& o)
     : Initializer(
           "RandomNormal",
           [o](const Shape& shape, DType dtype) {
-            return tandem::random::stateless_normal(shape, seeds_of(o.seed),
-                                            {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
+            return tandem::random::stateless_normal(
+                shape, seeds_of(o.seed), {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
           },
           internal::written_arguments(kNormal, o)) {}
 TruncatedNormal::TruncatedNormal(const RandomNormalOptions& o)

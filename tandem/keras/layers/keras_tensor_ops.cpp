@@ -57,8 +57,8 @@ std::vector<KerasTensor> operate(const std::string& name, Operation operation,
 KerasTensor KerasTensor::operator[](const Index& entry) const { return (*this)[{entry}]; }
 KerasTensor KerasTensor::operator[](std::initializer_list<Index> entries) const {
   const std::vector<Index> list(entries);
-  return internal::lift_with("get_item", [list](const Tensor& t) { return tandem::index(t, list); }, *this,
-                             {internal::index_value(list)});
+  return internal::lift_with("get_item", [list](const Tensor& t) { return tandem::index(t, list); },
+                             *this, {internal::index_value(list)});
 }
 
 }  // namespace tandem::keras

@@ -46,7 +46,8 @@ std::string duration_text(double seconds) {
 
 Verbose resolve(Verbose verbose) {
   if (verbose != Verbose::kAuto) return verbose;
-  return interactive_logging() && isatty(STDOUT_FILENO) ? Verbose::kProgressBar : Verbose::kLinePerEpoch;
+  return interactive_logging() && isatty(STDOUT_FILENO) ? Verbose::kProgressBar
+                                                        : Verbose::kLinePerEpoch;
 }
 
 Progress::Progress(Verbose verbose, std::int64_t steps) : verbose_(verbose), steps_(steps) {}

@@ -11,7 +11,8 @@
 namespace tandem {
 namespace {
 
-// A thread takes numbers by the block: an atomic addition costs a call as much as fifty instructions.
+// A thread takes numbers by the block: an atomic addition costs a call as much as fifty
+// instructions.
 std::int64_t next_step_id() {
   constexpr std::int64_t kBlock = 1024;
   static constinit std::atomic<std::int64_t> blocks{0};

@@ -56,9 +56,7 @@ TEST(FuzzCorpus, Bmp) { run_with_changes("bmp_fuzz", bmp); }
 TEST(FuzzCorpus, KerasConfig) { run_with_changes("keras_config_fuzz", keras_config); }
 TEST(FuzzCorpus, Safetensors) { run_with_changes("safetensors_fuzz", safetensors); }
 TEST(FuzzCorpus, SavedModel) { run_with_changes("saved_model_fuzz", saved_model); }
-TEST(FuzzCorpus, CheckpointState) {
-  run_with_changes("checkpoint_state_fuzz", checkpoint_state);
-}
+TEST(FuzzCorpus, CheckpointState) { run_with_changes("checkpoint_state_fuzz", checkpoint_state); }
 TEST(FuzzCorpus, TensorBundle) { run_with_changes("tensor_bundle_fuzz", tensor_bundle); }
 
 }  // namespace

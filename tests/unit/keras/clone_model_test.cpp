@@ -39,9 +39,10 @@ TEST(CloneModel, OfASequentialWithAModelWithin) {
 
 TEST(CloneModel, MayMakeOtherLayers) {
   const keras::Sequential model{keras::Input({4}), keras::Dense(3), keras::Dense(3)};
-  const keras::Model clone = clone_model(model, {.clone_function = [](const keras::Layer& layer) {
-                                           return keras::Layer(keras::Dense(5, {.name = layer.name()}));
-                                         }});
+  const keras::Model clone =
+      clone_model(model, {.clone_function = [](const keras::Layer& layer) {
+                    return keras::Layer(keras::Dense(5, {.name = layer.name()}));
+                  }});
   EXPECT_EQ(clone.compute_output_shape({-1, 4}), td::PartialShape({-1, 5}));
 }
 

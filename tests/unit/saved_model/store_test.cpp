@@ -58,9 +58,7 @@ TEST(SavedModelInAStore, IsCommittedByItsLastObject) {
   const Variable w(Tensor{1.0, 2.0}, {.name = "w"});
   Module model;
   model.set("w", w);
-  const auto value = [&] {
-    return load(folder).variable("w").read_value().to_vector<float>();
-  };
+  const auto value = [&] { return load(folder).variable("w").read_value().to_vector<float>(); };
 
   Store::full = true;
   EXPECT_THROW(save(model, folder), ResourceExhaustedError);

@@ -17,7 +17,8 @@ bool wants_managed_memory();
 void* allocate_memory(Gpu& gpu, std::size_t bytes);
 void free_memory(Gpu& gpu, void* address);
 
-/// The granularity of memory in reserved ranges; 0 where the driver or the GPU has none, and for managed memory.
+/// The granularity of memory in reserved ranges; 0 where the driver or the GPU has none, and for
+/// managed memory.
 std::size_t memory_granularity(Gpu& gpu);
 void* reserve_addresses(Gpu& gpu, std::size_t bytes);
 void free_addresses(Gpu& gpu, void* address, std::size_t bytes);
