@@ -120,7 +120,7 @@ std::vector<Tensor> DeviceLaunch::start() {
     run_here();
     end_device_kernel(context_, UnmaterializedInputs(context_));
   } else if (only_forwards()) {
-    // What is late stays so: nothing looks at the elements.
+    // What is pending stays so: nothing looks at the elements.
     run_device_kernel(*plan_->kernels, context_, nullptr, UnmaterializedInputs(context_));
     if (needs_.empty()) return outputs(nullptr);
     if (const Ref<PendingCall> only = needs_.only()) return outputs(only);
@@ -162,18 +162,18 @@ bool DeviceLaunch::stays_here(const Array& a) const {
 Array DeviceLaunch::on_device(const Tensor& t) {
   const Array& a = t.impl()->array;
   Device* const source = device_of(a);
-  Ref<PendingCall> late = pending_call_of(t);
+  Ref<PendingCall> pending = pending_call_of(t);
   if (source == &device() && !is_object(a.dtype()) && !is_ref(a.dtype())) {
-    if (late) add_need(std::move(late));
+    if (pending) add_need(std::move(pending));
     return kernel_view(a);
   }
-  if (late) add_need(late);
+  if (pending) add_need(pending);
   const AllocationScope holder(op().name);
   if (is_object(a.dtype()) || is_ref(a.dtype())) return kernel_view(copy_to_device(a, device()));
   const bool direct = source ? source->lost().empty() && source->can_copy_to(device())
                              : a.on_host() && a.buffer() && a.buffer()->owned();
   if (!direct || a.num_bytes() == 0 || runtime_->synchronous()) {
-    if (late) t.synchronize();
+    if (pending) t.synchronize();
     return kernel_view(copy_to_device(a, device()));
   }
   const Array there = allocate(a.dtype(), a.shape());
@@ -185,7 +185,7 @@ Array DeviceLaunch::on_device(const Tensor& t) {
                           : nullptr);
   };
   Stream& stream = copy_stream(source, &device());
-  if (late) stream.wait_for(source->stream(StreamKind::kCompute).record());
+  if (pending) stream.wait_for(source->stream(StreamKind::kCompute).record());
   stream.enqueue(std::move(copy));
   device().stream(StreamKind::kCompute).wait_for(stream.record());
   add_need(arrival);
@@ -262,7 +262,7 @@ bool DeviceLaunch::only_forwards() const {
 
 std::vector<Tensor> DeviceLaunch::enqueue() {
   complete_plan();
-  const bool late = !runtime_->synchronous() && plan_->may_be_pending();
+  const bool pending = !runtime_->synchronous() && plan_->may_be_pending();
   thread_ = thread_context();  // which keeps the cancellation
   thread_.recorders.clear();   // may be gone when the call runs
   // The call must not be the last to own the runtime, which its device's thread cannot destroy.
@@ -271,17 +271,17 @@ std::vector<Tensor> DeviceLaunch::enqueue() {
   call->needs(std::move(needs_));
   call_ = call;
   std::vector<Tensor> made;
-  if (late) {
+  if (pending) {
     make_results();
     made = outputs(call);
   }
-  hand_over(call);
-  if (late) return made;
+  enqueue_call(call);
+  if (pending) return made;
   call->wait();
   return outputs(nullptr);
 }
 
-void DeviceLaunch::hand_over(const Ref<PendingCall>& call) {
+void DeviceLaunch::enqueue_call(const Ref<PendingCall>& call) {
   calls_->add(call);
   owners_.fetch_add(1, std::memory_order_relaxed);
   try {
@@ -382,13 +382,13 @@ void DeviceLaunch::keep_promise() {
   }
 }
 
-std::vector<Tensor> DeviceLaunch::outputs(const Ref<Event>& late) const {
+std::vector<Tensor> DeviceLaunch::outputs(const Ref<Event>& pending) const {
   std::vector<Tensor> tensors;
   tensors.reserve(results_.size());
   for (const Array& a : results_) {
     tensors.push_back(tensor_on(*runtime_, a));
     TensorImpl& impl = *tensors.back().impl();
-    impl.pending = late;
+    impl.pending = pending;
     if (impl.device || &device() == &runtime_->default_device()) continue;
     impl.device = runtime_->devices()[static_cast<std::size_t>(runtime_->index_of(device()))];
   }

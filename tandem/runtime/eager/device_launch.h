@@ -62,7 +62,7 @@ class DeviceLaunch final : private StreamTask {
   void fill_context();
   Array allocate_result(std::size_t i);
   Tensor promise();
-  void hand_over(const Ref<PendingCall>& call);
+  void enqueue_call(const Ref<PendingCall>& call);
   void find_needs();
   void describe();
   void run_here();
@@ -74,7 +74,7 @@ class DeviceLaunch final : private StreamTask {
   void done(std::exception_ptr error) noexcept override;
   [[noreturn]] void fail(const std::exception_ptr& error);
   void keep_promise();
-  std::vector<Tensor> outputs(const Ref<Event>& late) const;
+  std::vector<Tensor> outputs(const Ref<Event>& pending) const;
   void release() noexcept;
   void clear() noexcept;
 

@@ -14,7 +14,6 @@
 namespace tandem {
 namespace {
 
-// Looked up by the memory of the first input, which mostly says whether there can be a plan.
 bool lies_on_device(const Tensor& t) { return t.defined() && !t.impl()->array.on_host(); }
 
 bool was_computed(const Tensor& t) { return t.impl()->array.buffer()->computed(); }
@@ -47,11 +46,11 @@ Tensor DeviceLaunch::promise() {
   impl.device = runtime_->devices()[static_cast<std::size_t>(plan_->device_index)];
   impl.pending = call;
   call_ = call;
-  hand_over(call);
+  enqueue_call(call);
   return result;
 }
 
-// A token.
+// Where callers queue for the device's memory, the general path keeps their order.
 Array DeviceLaunch::allocate_result(std::size_t i) {
   const DType dtype = plan_->output_dtypes[i];
   const Shape& shape = (*plan_->results)[i];
