@@ -49,8 +49,10 @@ def check(root):
             where = f"{name}:{include.line}"
             if include.depth > 0:
                 continue
-            # A header of the file's name elsewhere in the module counts too: clang-format puts it first.
-            named = pathlib.PurePath(include.name).stem == pathlib.PurePath(name).stem
+            # A header of the file's name elsewhere counts too, without the name's "_test" as well:
+            # clang-format puts it first.
+            stem = pathlib.PurePath(name).stem
+            named = pathlib.PurePath(include.name).stem in (stem, stem.removesuffix("_test"))
             current = 0 if place == 0 and (include.name in own or named) else group(include)
             if include.name == "hwy/foreach_target.h":
                 # It compiles the rest of the file once a target, so what stands before it, under

@@ -31,6 +31,7 @@ GOOD = {
                              "  int sum() const;\n  int twice() const { return 2 * a; }\n};\n",
     "tests/unit/low/a_test.cpp": '#include "tandem/low/a.h"\n\n#include <gtest/gtest.h>\n\n'
                                  '#include "tandem/high/c.h"\n',
+    "tests/devices/a_test.cpp": '#include "tandem/low/a.h"\n\n#include <gtest/gtest.h>\n',
     "tandem/low/b.cpp": '#include "tandem/low/internal/b.h"\n\n#include <map>\n',
     "tests/unit/low/low_util.h": "#pragma once\n",
     "tests/unit/low/low_util.cpp": '#include "tests/unit/low/low_util.h"\n\n#include <map>\n',
