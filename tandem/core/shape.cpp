@@ -27,7 +27,11 @@ void Shape::assign(std::span<const std::int64_t> dims) {
   bool empty = false;
   for (std::int64_t d : dims) {
     if (d < 0) {
-      throw InvalidArgumentError(cat("Dimension ", d, " must be >= 0 in a shape."));
+      throw InvalidArgumentError(cat("Dimension ", d, " must be >= 0 in a shape.",
+                                     d == -1 ? " A size that is not known yet (-1, td::none) can "
+                                               "stand in a PartialShape only: what is made of it, "
+                                               "such as a weight, needs the size itself."
+                                             : ""));
     }
     // A zero must not hide that the others overflow: the product of the non-zero sizes has to fit
     // as well.
