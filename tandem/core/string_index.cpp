@@ -27,8 +27,8 @@ std::uint64_t StringIndex::Key::hash_of_rest(std::string_view text) {
 
 StringIndex::StringIndex() : mask_(kFirstSlots - 1), slots_(kFirstSlots) {}
 
-std::int64_t StringIndex::add(std::string_view text) {
-  const Key key(text);
+std::int64_t StringIndex::add(const Key& key) {
+  const std::string_view text = key.text_;
   Slot& slot = slots_[place_of(key)];
   if (slot.number != kFree) return slot.number;
   constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max();

@@ -23,7 +23,7 @@ class TANDEM_EXPORT StringIndex {
   std::int64_t find(std::string_view text) const { return find(Key(text)); }
   /// The number of `text`, which is added if it is missing. Throws ResourceExhaustedError beyond
   /// 2³² - 1 strings or for one of 4 GiB.
-  std::int64_t add(std::string_view text);
+  std::int64_t add(std::string_view text) { return add(Key(text)); }
 
   /// A string with what is computed of it to find it; it refers to its text.
   class Key {
@@ -61,7 +61,8 @@ class TANDEM_EXPORT StringIndex {
     const Slot& slot = slots_[place_of(key)];
     return slot.number == kFree ? kMissing : std::int64_t{slot.number};
   }
-  /// Begins to fetch what `find` will look at.
+  std::int64_t add(const Key& key);
+  /// Begins to fetch what `find` or `add` will look at.
   void prefetch(const Key& key) const { __builtin_prefetch(&slots_[key.hash_ & mask_]); }
 
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }

@@ -21,25 +21,41 @@ template <class Token>
 class TokenCounts {
  public:
   void add(const Tensor& tokens) {
-    for (const Token& token : tokens.data<Token>()) ++count_of(token);
+    const auto all = tokens.data<Token>();
+    if constexpr (kStrings) {
+      // Tokens wait for what is fetched of the index while others are counted.
+      constexpr std::size_t kWaiting = 16;
+      StringIndex::Key waiting[kWaiting];
+      for (std::size_t i = 0; i < all.size() + kWaiting; ++i) {
+        StringIndex::Key& key = waiting[i % kWaiting];
+        if (i >= kWaiting) ++count_of(key);
+        if (i >= all.size()) continue;
+        key = StringIndex::Key(all[i]);
+        index_.prefetch(key);
+      }
+    } else {
+      for (const Token& token : all) ++counts_[token];
+    }
   }
-  void remove(const Token& token) { count_of(token) = 0; }
+  void remove(const Token& token) {
+    if constexpr (kStrings) {
+      count_of(StringIndex::Key(token)) = 0;
+    } else {
+      counts_[token] = 0;
+    }
+  }
   /// The most frequent ones first, `limit` at most; of equally frequent ones the greater first.
   std::vector<Token> most_frequent(std::optional<std::int64_t> limit) const;
 
  private:
-  std::int64_t& count_of(const Token& token) {
-    if constexpr (std::is_same_v<Token, std::string>) {
-      const auto number = static_cast<std::size_t>(index_.add(token));
-      if (number == counts_.size()) counts_.push_back(0);
-      return counts_[number];
-    } else {
-      return counts_[token];
-    }
-  }
-
   // Strings are counted by their numbers in the index.
   static constexpr bool kStrings = std::is_same_v<Token, std::string>;
+  std::int64_t& count_of(const StringIndex::Key& token) requires kStrings {
+    const auto number = static_cast<std::size_t>(index_.add(token));
+    if (number == counts_.size()) counts_.push_back(0);
+    return counts_[number];
+  }
+
   struct None {};
   std::conditional_t<kStrings, StringIndex, None> index_;
   std::conditional_t<kStrings, std::vector<std::int64_t>, std::unordered_map<Token, std::int64_t>>

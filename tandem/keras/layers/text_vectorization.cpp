@@ -107,14 +107,30 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   Tensor idf_weights() const override { return idf_; }
 
   void begin() { counts_ = {}, documents_ = {}; }
-  void add(const Tensor& data) {
-    const RaggedTensor tokens = tokens_of(data);
-    counts_.add(tokens.flat_values());
+  void add(const Tensor& data) { add(row_splits_and_words(data)); }
+  void add(const std::pair<Tensor, Tensor>& splits_and_words) {
+    const auto& [splits, words] = splits_and_words;
+    counts_.add(words);
     if (options_.output_mode != "tf_idf") return;
-    const auto splits = cast(tokens.row_splits(), int64).to_vector<std::int64_t>();
-    const auto words = tokens.flat_values().data<std::string>();
-    for (std::size_t row = 0; row + 1 < splits.size(); ++row)
-      documents_.add({words.begin() + splits[row], words.begin() + splits[row + 1]});
+    const auto places = splits.data<std::int64_t>();
+    const auto all = words.data<std::string>();
+    for (std::size_t row = 0; row + 1 < places.size(); ++row)
+      documents_.add({all.begin() + places[row], all.begin() + places[row + 1]});
+  }
+  void add(const data::Dataset& batches) {
+    if (options_.standardize.function() || options_.split.function()) {
+      // The user's functions are called by the thread that asked for it, one call at a time.
+      for (const data::Element& batch : batches) add(batch[0]);
+      return;
+    }
+    // Words are counted while those of the next texts are split.
+    const auto split = [this](const data::Element& batch) {
+      auto [splits, words] = row_splits_and_words(batch[0]);
+      return data::Element{std::move(splits), std::move(words)};
+    };
+    const auto words = batches.map(split, {.num_parallel_calls = data::kAutotune, .traced = false})
+                           .prefetch(data::kAutotune);
+    for (const data::Element& element : words) add(std::pair(element[0], element[1]));
   }
   void finish() {
     counts_.remove("");
@@ -213,6 +229,10 @@ class TextVectorizationImpl final : public LayerImpl, public internal::StoredVoc
   static std::string described(const Tensor& t) {
     return t.defined() ? cat(t.dtype(), t.partial_shape()) : "an undefined tensor";
   }
+  std::pair<Tensor, Tensor> row_splits_and_words(const Tensor& texts) const {
+    const RaggedTensor tokens = tokens_of(texts);
+    return {cast(tokens.row_splits(), int64), tokens.flat_values()};
+  }
   RaggedTensor tokens_of(const Tensor& given) const {
     Tensor x = given;
     if (x.rank() == 0) x = reshape(x, {1});
@@ -279,7 +299,10 @@ void TextVectorization::adapt(const Tensor& data) const {
   internal::adapt_to<TextVectorizationImpl>(*this, data);
 }
 void TextVectorization::adapt(const data::Dataset& batches) const {
-  internal::adapt_to<TextVectorizationImpl>(*this, batches);
+  auto& impl = static_cast<TextVectorizationImpl&>(*this->impl());
+  impl.begin();
+  impl.add(batches);
+  impl.finish();
 }
 std::vector<std::string> TextVectorization::get_vocabulary() const {
   return static_cast<TextVectorizationImpl&>(*impl()).all();
