@@ -1,7 +1,7 @@
 // _SplitAndFind: the numbers of a text's words, read once.
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,31 +13,17 @@
 #include "tandem/kernels/cpu/state/lookup_table.h"
 #include "tandem/kernels/cpu/state/resource_op.h"
 #include "tandem/kernels/cpu/string/expression.h"
-#include "tandem/kernels/cpu/string/map_strings.h"
+#include "tandem/kernels/cpu/string/text_blocks.h"
 #include "tandem/kernels/cpu/support/elements.h"
 
 namespace tandem::cpu {
 namespace {
 
-// What becomes of each byte of a text.
-class Bytes {
+// Cuts texts into words.
+class Words {
  public:
-  Bytes(bool lower, const std::string& removed) : lower_(lower) {
-    const ByteClass* none = nullptr;
-    if (!removed.empty()) {
-      const Expression& expression = compiled(removed);
-      if (expression.bytes) {
-        none = &*expression.bytes;
-      } else {
-        automaton_ = expression.automaton.get();
-      }
-    }
-    for (std::size_t i = 0; i < becomes_.size(); ++i) {
-      const char letter = lowered(static_cast<char>(i));
-      const auto byte = static_cast<unsigned char>(letter);
-      becomes_[i] = none && (*none)[byte] ? kRemoved : is_space(letter) ? kSpace : kLetter + byte;
-    }
-  }
+  Words(bool lower, const std::string& removed)
+      : Words(lower, removed.empty() ? nullptr : &compiled(removed)) {}
 
   // Calls word(key) for each word of `text`; the keys stay good until the next text.
   template <class F>
@@ -45,42 +31,46 @@ class Bytes {
     std::string changed;
     if (automaton_) {
       changed = text;
-      for (char& letter : changed) letter = lowered(letter);
+      for (char& letter : changed) {
+        if (bytes_.lower && letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter | 32);
+      }
       RE2::GlobalReplace(&changed, *automaton_, "");
       text = changed;
     }
-    // Whose end can be read further than the last word.
-    const std::size_t room = text.size() + StringIndex::Key::kHead;
-    if (words_.size() < room) words_.resize(room);
-    char *begin = words_.data(), *end = begin;
-    const auto done = [&] {
-      word(StringIndex::Key::readable({begin, static_cast<std::size_t>(end - begin)}));
-      begin = end;
-    };
-    const std::uint16_t* const becomes = becomes_.data();
-    for (const char byte : text) {
-      const std::uint16_t letter = becomes[static_cast<unsigned char>(byte)];
-      if (letter == kSpace) {
-        if (end != begin) done();
-        continue;
+    const std::size_t blocks = (text.size() + kTextBlock - 1) / kTextBlock;
+    // One block more: what follows the last word can be read, and a space ends it.
+    const std::size_t room = (blocks + 1) * kTextBlock;
+    if (letters_.size() < room) letters_.resize(room);
+    if (masks_.size() < blocks + 1) masks_.resize(blocks + 1);
+    change_text(bytes_, text.data(), text.size(), letters_.data(), masks_.data());
+    masks_[blocks] = {.spaces = 1};
+
+    // The word so far, and behind it what has no removed byte in it and is to be moved there.
+    char *begin = letters_.data(), *end = begin, *piece = begin;
+    for (std::size_t block = 0; block <= blocks; ++block) {
+      const BlockMasks masks = masks_[block];
+      for (std::uint64_t rest = masks.spaces | masks.removed; rest != 0; rest &= rest - 1) {
+        char* const at = letters_.data() + block * kTextBlock + std::countr_zero(rest);
+        end = piece == end ? at : std::copy(piece, at, end);
+        piece = at + 1;
+        if (masks.removed & rest & -rest) continue;
+        if (end != begin) {
+          word(StringIndex::Key::readable({begin, static_cast<std::size_t>(end - begin)}));
+        }
+        begin = end = piece;
       }
-      *end = static_cast<char>(letter);
-      end += letter >> 8;
     }
-    if (end != begin) done();
   }
 
  private:
-  // What is no letter; letters have kLetter added to them.
-  static constexpr std::uint16_t kRemoved = 0, kSpace = 1, kLetter = 1 << 8;
-  char lowered(char letter) const {
-    return lower_ && letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
-  }
+  Words(bool lower, const Expression* removed)
+      : bytes_(lower, removed ? removed->bytes : std::nullopt),
+        automaton_(removed && !removed->bytes ? removed->automaton.get() : nullptr) {}
 
-  const bool lower_;
-  const RE2* automaton_ = nullptr;  // of what is removed, where that is more than bytes
-  std::array<std::uint16_t, 256> becomes_;
-  std::string words_;  // of a text, side by side
+  const TextBytes bytes_;
+  const RE2* const automaton_;  // of what is removed, where that is more than bytes
+  std::vector<char> letters_;   // of a text
+  std::vector<BlockMasks> masks_;
 };
 
 // Outputs 0 and 2, for words that end in `ends` of each row.
@@ -106,7 +96,7 @@ void split_and_find(KernelContext& c) {
   if (in.rank() != 1) {
     throw InvalidArgumentError(cat("input must be a vector, got shape: ", in.shape()));
   }
-  Bytes bytes(c.attr<bool>("lower"), c.attr<std::string>("removed"));
+  Words words(c.attr<bool>("lower"), c.attr<std::string>("removed"));
   std::vector<std::size_t> ends;
   ends.reserve(static_cast<std::size_t>(in.num_elements()));
   const auto fixed = table->fixed_strings();
@@ -114,13 +104,13 @@ void split_and_find(KernelContext& c) {
                      table->kind().value_shape.rank() == 0 && unknown.rank() == 0 &&
                      unknown.dtype() == c.output_dtype(1);
   if (!plain) {  // the table knows what is wrong, or how it is done
-    std::vector<std::string> words;
+    std::vector<std::string> found;
     for (const std::string& text : in.values<std::string>()) {
-      bytes.each_word(text, [&](const StringIndex::Key& key) { words.emplace_back(key.text()); });
-      ends.push_back(words.size());
+      words.each_word(text, [&](const StringIndex::Key& key) { found.emplace_back(key.text()); });
+      ends.push_back(found.size());
     }
-    Array keys(DType::kString, Shape{std::ssize(words)});
-    std::move(words.begin(), words.end(), keys.data<std::string>());
+    Array keys(DType::kString, Shape{std::ssize(found)});
+    std::move(found.begin(), found.end(), keys.data<std::string>());
     c.set_output(1, table->find(keys, unknown));
     return set_places(c, ends);
   }
@@ -139,7 +129,7 @@ void split_and_find(KernelContext& c) {
     };
     for (const std::string& text : in.values<std::string>()) {
       if (found.size() < count + text.size()) found.resize(2 * found.size() + text.size());
-      bytes.each_word(text, [&](const StringIndex::Key& key) {
+      words.each_word(text, [&](const StringIndex::Key& key) {
         fixed->index.prefetch(key);
         waiting[last++ % kWaiting] = key;
         if (last - first == kWaiting) find_first();
