@@ -11,15 +11,15 @@ namespace tandem {
 namespace {
 
 TEST(InterOpPool, RunsWhatIsScheduled) {
-  InterOpPool pool(3);
   Gate all(100);
+  InterOpPool pool(3);
   for (int i = 0; i < 100; ++i) pool.schedule([&] { all.arrive(); });
   all.wait();
 }
 
 TEST(InterOpPool, RunsTasksSideBySide) {
-  InterOpPool pool(3);
   Gate both(2), done(2);
+  InterOpPool pool(3);
   for (int i = 0; i < 2; ++i) {
     pool.schedule([&] {
       both.arrive_and_wait();
@@ -30,9 +30,10 @@ TEST(InterOpPool, RunsTasksSideBySide) {
 }
 
 TEST(InterOpPool, LetsTasksScheduleTasks) {
-  InterOpPool pool(2);
   Gate all(1 + 2 + 4 + 8 + 16);
-  std::function<void(int)> split = [&](int depth) {
+  std::function<void(int)> split;
+  InterOpPool pool(2);
+  split = [&](int depth) {
     if (depth > 0) {
       pool.schedule([&, depth] { split(depth - 1); });
       pool.schedule([&, depth] { split(depth - 1); });
@@ -66,8 +67,8 @@ TEST(InterOpPool, HasOneWorkerLessThanThreads) {
 }
 
 TEST(InterOpPool, LetsCallersHelp) {
-  InterOpPool pool(2);
   Gate worker_busy, release;
+  InterOpPool pool(2);
   pool.schedule([&] {
     worker_busy.arrive();
     release.wait();

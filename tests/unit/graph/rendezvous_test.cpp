@@ -83,8 +83,8 @@ TEST(RendezvousKey, RefusesWhatIsMalformed) {
 }
 
 TEST(Rendezvous, GivesAValueWhicheverSideComesFirst) {
-  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   Received before, after;
+  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   meet->recv_async(key("a"), nullptr, before.done());
   EXPECT_EQ(before.calls, 0);
   EXPECT_THAT(meet->unanswered(), ElementsAre(key("a").text()));
@@ -101,11 +101,11 @@ TEST(Rendezvous, GivesAValueWhicheverSideComesFirst) {
 }
 
 TEST(Rendezvous, KeepsIterationsApartAndForwardsDeadValues) {
+  Received first, second;
   td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   const std::uint64_t loop = td::child_frame({}, "loop");
   meet->send(key("a", {loop, 0}), td::Array::scalar(10.0f), false);
   meet->send(key("a", {loop, 1}), td::Array(), true);
-  Received first, second;
   meet->recv_async(key("a", {loop, 1}), nullptr, second.done());
   meet->recv_async(key("a", {loop, 0}), nullptr, first.done());
   EXPECT_TRUE(second.is_dead);
@@ -114,6 +114,7 @@ TEST(Rendezvous, KeepsIterationsApartAndForwardsDeadValues) {
 }
 
 TEST(Rendezvous, RefusesKeysThatAreSentOrReceivedTwice) {
+  Received first, second;
   td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   meet->send(key("a"), td::Array::scalar(1.0f), false);
   try {
@@ -122,7 +123,6 @@ TEST(Rendezvous, RefusesKeysThatAreSentOrReceivedTwice) {
   } catch (const td::AlreadyExistsError& error) {
     EXPECT_THAT(error.what(), HasSubstr(key("a").text()));
   }
-  Received first, second;
   meet->recv_async(key("b"), nullptr, first.done());
   meet->recv_async(key("b"), nullptr, second.done());
   EXPECT_EQ(first.calls, 0);
@@ -130,8 +130,8 @@ TEST(Rendezvous, RefusesKeysThatAreSentOrReceivedTwice) {
 }
 
 TEST(Rendezvous, AnAbortEndsWhatWaitsAndAllThatFollows) {
-  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   Received waiting, later;
+  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   meet->send(key("lost"), td::Array::scalar(1.0f), false);
   meet->recv_async(key("a"), nullptr, waiting.done());
   meet->start_abort(std::make_exception_ptr(td::InvalidArgumentError("first")));
@@ -144,8 +144,8 @@ TEST(Rendezvous, AnAbortEndsWhatWaitsAndAllThatFollows) {
 }
 
 TEST(Rendezvous, NamesWhoShouldHaveSent) {
-  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   Received waiting, later, sent;
+  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   meet->send(key("sent"), td::Array::scalar(1.0f), false);
   meet->recv_async(key("a"), nullptr, waiting.done());
   meet->close_source("/job:ps/replica:0/task:0");
@@ -160,10 +160,10 @@ TEST(Rendezvous, NamesWhoShouldHaveSent) {
 }
 
 TEST(Rendezvous, DoesNotWaitWhereTheStepIsCancelled) {
+  Received received;
   td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   td::Cancellation cancellation;
   cancellation.cancel();
-  Received received;
   meet->recv_async(key("a"), &cancellation, received.done());
   ASSERT_EQ(received.calls, 1);
   EXPECT_EQ(td::code_of(received.error), td::Code::kCancelled);
@@ -171,9 +171,9 @@ TEST(Rendezvous, DoesNotWaitWhereTheStepIsCancelled) {
 }
 
 TEST(Rendezvous, ACancellationEndsReceivesThatWait) {
+  Received served, waiting;
   td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
   td::Cancellation cancellation;
-  Received served, waiting;
   meet->recv_async(key("a"), &cancellation, served.done());
   meet->recv_async(key("b"), &cancellation, waiting.done());
   meet->send(key("a"), td::Array::scalar(1.0f), false);
