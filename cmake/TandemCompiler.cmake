@@ -45,6 +45,10 @@ set(TANDEM_WARNINGS
     -Wno-psabi)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND TANDEM_WARNINGS -Wshadow -Wthread-safety -Wno-gnu-zero-variadic-macro-arguments)
+  if(TANDEM_SANITIZE OR TANDEM_BUILD_FUZZERS)
+    # Instrumented loops may not become vectors, `omp simd` or not.
+    list(APPEND TANDEM_WARNINGS -Wno-pass-failed)
+  endif()
 else()
   # Both misfire on std::string in g++ 12 (GCC bug 105651).
   list(APPEND TANDEM_WARNINGS -Wshadow=local -Wno-restrict -Wno-stringop-overflow)

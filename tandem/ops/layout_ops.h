@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -25,7 +26,7 @@ TANDEM_EXPORT Tensor reverse_sequence(Tensor input, Tensor seq_lengths, std::int
                                       std::int64_t batch_axis = 0);
 /// Shifted by shift[i] places along axis[i], what falls off coming in at the other end.
 TANDEM_EXPORT Tensor roll(Tensor input, const IntList& shift, const IntList& axis);
-inline Tensor roll(Tensor input, std::int64_t shift, std::int64_t axis) {
+inline Tensor roll(Tensor input, std::integral auto shift, std::integral auto axis) {
   return roll(std::move(input), IntList{shift}, IntList{axis});
 }
 

@@ -47,7 +47,8 @@ Tensor reduce_values(Tensor values, const Tensor& sample_weight, const Tensor& m
                      Reduction reduction) {
   Tensor weight = with_mask(sample_weight, mask, values.dtype(), reduction);
   if (weight.defined()) {
-    const Pair pair = to_same_rank(std::move(values), cast(weight, values.dtype()));
+    const DType dtype = values.dtype();
+    const Pair pair = to_same_rank(std::move(values), cast(weight, dtype));
     weight = pair.y;
     values = pair.x * pair.y;
   }

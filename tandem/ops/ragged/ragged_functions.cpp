@@ -173,8 +173,8 @@ RaggedTensor stack(const std::vector<RaggedTensor>& values, std::int64_t axis) {
   RaggedTensor rows = interleave_rows(values);
   const Tensor parts = Tensor(static_cast<int>(values.size()));
   const Tensor ends = tandem::range(rows_of(values.front()) + 1) * parts;
-  return RaggedTensor::from_row_splits(std::move(rows), cast(ends, rows.row_splits().dtype()),
-                                       false);
+  const DType dtype = rows.row_splits().dtype();
+  return RaggedTensor::from_row_splits(std::move(rows), cast(ends, dtype), false);
 }
 
 Tensor reduce_sum(const RaggedTensor& x, std::int64_t axis) {

@@ -54,7 +54,8 @@ TEST(SparseTensor, HasAShapeAndADtype) {
 
 TEST(SparseTensor, RefusesOtherDtypes) {
   try {
-    SparseTensor{.indices = Tensor{{0.0, 1.0}}, .values = {1.0}, .dense_shape = {3, 2}};
+    const SparseTensor refused{
+        .indices = Tensor{{0.0, 1.0}}, .values = {1.0}, .dense_shape = {3, 2}};
     FAIL() << "no error";
   } catch (const InvalidArgumentError& e) {
     EXPECT_THAT(e.what(), HasSubstr("must be integers, got float"));
