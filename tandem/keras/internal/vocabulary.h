@@ -16,6 +16,28 @@
 
 namespace tandem::keras::internal {
 
+/// How often each of many strings was seen, by its number in an index.
+class StringCounts {
+ public:
+  void prefetch(const StringIndex::Key& key) const { index_.prefetch(key); }
+  std::int64_t& operator[](const StringIndex::Key& key) {
+    const auto number = static_cast<std::size_t>(index_.add(key));
+    if (number == counts_.size()) counts_.push_back(0);
+    return counts_[number];
+  }
+  /// Calls visit(text, count) for each of them.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      visit(index_.at(static_cast<std::int64_t>(i)), counts_[i]);
+    }
+  }
+
+ private:
+  StringIndex index_;
+  std::vector<std::int64_t> counts_;
+};
+
 /// Counts of tokens that are gathered from data.
 template <class Token>
 class TokenCounts {
@@ -28,10 +50,10 @@ class TokenCounts {
       StringIndex::Key waiting[kWaiting];
       for (std::size_t i = 0; i < all.size() + kWaiting; ++i) {
         StringIndex::Key& key = waiting[i % kWaiting];
-        if (i >= kWaiting) ++count_of(key);
+        if (i >= kWaiting) ++counts_[key];
         if (i >= all.size()) continue;
         key = StringIndex::Key(all[i]);
-        index_.prefetch(key);
+        counts_.prefetch(key);
       }
     } else {
       for (const Token& token : all) ++counts_[token];
@@ -39,7 +61,7 @@ class TokenCounts {
   }
   void remove(const Token& token) {
     if constexpr (kStrings) {
-      count_of(StringIndex::Key(token)) = 0;
+      counts_[StringIndex::Key(token)] = 0;
     } else {
       counts_[token] = 0;
     }
@@ -48,18 +70,8 @@ class TokenCounts {
   std::vector<Token> most_frequent(std::optional<std::int64_t> limit) const;
 
  private:
-  // Strings are counted by their numbers in the index.
   static constexpr bool kStrings = std::is_same_v<Token, std::string>;
-  std::int64_t& count_of(const StringIndex::Key& token) requires kStrings {
-    const auto number = static_cast<std::size_t>(index_.add(token));
-    if (number == counts_.size()) counts_.push_back(0);
-    return counts_[number];
-  }
-
-  struct None {};
-  std::conditional_t<kStrings, StringIndex, None> index_;
-  std::conditional_t<kStrings, std::vector<std::int64_t>, std::unordered_map<Token, std::int64_t>>
-      counts_;
+  std::conditional_t<kStrings, StringCounts, std::unordered_map<Token, std::int64_t>> counts_;
 };
 
 /// A row of `depth` floats of the last axis of integers: where they are ("multi_hot"), how often

@@ -32,9 +32,9 @@ std::vector<Token> TokenCounts<Token>::most_frequent(std::optional<std::int64_t>
   using Kept = std::conditional_t<kStrings, std::string_view, Token>;
   std::vector<std::pair<std::int64_t, Kept>> all;
   if constexpr (kStrings) {
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      if (counts_[i] > 0) all.emplace_back(counts_[i], index_.at(static_cast<std::int64_t>(i)));
-    }
+    counts_.each([&](std::string_view token, std::int64_t count) {
+      if (count > 0) all.emplace_back(count, token);
+    });
   } else {
     for (const auto& [token, count] : counts_) {
       if (count > 0) all.emplace_back(count, token);
