@@ -30,19 +30,21 @@ def parse():
     parser.add_argument("--peers-only", action="store_true",
                         help="the peers' figures alone, to NAME.peers.json")
     parser.add_argument("--pairs", type=int, default=5, help="turns that count (at least 5)")
-    parser.add_argument("--rows", default="", help="only these, separated by commas")
+    parser.add_argument("--rows", default="",
+                        help="only these, or those that begin so, separated by commas")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"),
                         help="the build folder that holds bench/bin/bench_NAME")
     options = parser.parse_args()
-    known = specs.BENCHES[options.name].names()
-    options.rows = options.rows.split(",") if options.rows else known
+    spec = specs.BENCHES[options.name]
+    words = options.rows.split(",") if options.rows else spec.names()
+    options.rows = [name for word in words for name in spec.named(word)]
     if options.pairs < 5:
         parser.error("at least 5 pairs")
     if options.no_peers and options.peers_only:
         parser.error("--no-peers and --peers-only leave nothing to measure")
-    for row in options.rows:
-        if row not in known:
-            parser.error(f"{options.name} has no row '{row}'; it has {', '.join(known)}")
+    for word in words:
+        if not spec.named(word):
+            parser.error(f"{options.name} has no row '{word}'; it has {', '.join(spec.names())}")
     return options
 
 
@@ -54,30 +56,32 @@ class Bench:
         os.makedirs(self.out, exist_ok=True)
         self.environment = machine.environment()
         self.environment["TANDEM_BENCH_ROOT"] = ROOT
-        self.running = {}  # program -> side
+        self.running = {}  # program, and its mode if it is ours -> side
         self.installed = {}  # environment -> whether it is there
-        self.ours = {}  # whether it is started again for each measurement -> our program
-        self.rows, self.lines, self.details, self.failures = [], [], [], []
+        self.ours = {}  # whether it is started again for each measurement, its mode -> our program
+        self.rows, self.lines, self.details = [], [], []
+        self.failures, self.skipped = [], []
 
     def start(self, title, command, log_name, one_shot):
         kind = sides.OneShotSide if one_shot else sides.Side
         log_name += "_once" if one_shot else ""
         return kind(title, command, os.path.join(self.out, log_name + ".log"), self.environment)
 
-    def our_command(self):
+    def our_command(self, mode=""):
         program = os.path.join(self.options.build, "bench/bin/bench_" + self.options.name)
         if not os.path.exists(program):
             raise sides.Failure(f"{program} is missing: build with -DTANDEM_BUILD_BENCHES=ON")
-        return [program]
+        return [program, mode] if mode else [program]
 
     def our_side(self, row):
         """Our running program, or None where only the peers are measured."""
         if self.options.peers_only:
             return None
-        if row.one_shot not in self.ours:
-            self.ours[row.one_shot] = self.start(
-                "tandem", self.our_command(), "ours_" + self.options.name, row.one_shot)
-        return self.ours[row.one_shot]
+        key = row.one_shot, row.mode
+        if key not in self.ours:
+            log = "_".join(filter(None, ("ours", self.options.name, row.mode)))
+            self.ours[key] = self.start("tandem", self.our_command(row.mode), log, row.one_shot)
+        return self.ours[key]
 
     def install(self, environment):
         if environment not in self.installed:
@@ -86,7 +90,7 @@ class Bench:
                 say(f"{environment} can't be installed: rows without it")
         return self.installed[environment]
 
-    def peer(self, peer):
+    def peer(self, row, peer):
         """The peer's running program, or None where it can't be had."""
         program = peer.program
         if program.ours:
@@ -94,11 +98,13 @@ class Bench:
                 return None
         if program.environment and not self.install(program.environment):
             return None
-        if program not in self.running:
+        mode = row.mode if program.ours else ""
+        if (program, mode) not in self.running:
             name = program.native or program.script.removesuffix(".py") or "ours_again"
-            command = self.our_command() if program.ours else peers.command(ROOT, program)
-            self.running[program] = self.start(peer.name, command, name, program.one_shot)
-        return self.running[program]
+            command = self.our_command(mode) if program.ours else peers.command(ROOT, program)
+            log = "_".join(filter(None, (name, mode)))
+            self.running[program, mode] = self.start(peer.name, command, log, program.one_shot)
+        return self.running[program, mode]
 
     def measure(self, row, peer, side):
         against = f" against {peer.name}" if side else ""
@@ -132,7 +138,7 @@ class Bench:
                 self.count(row)
             return
         wanted = () if self.options.no_peers else row.peers
-        found = [(peer, side) for peer in wanted if (side := self.peer(peer))]
+        found = [(peer, side) for peer in wanted if (side := self.peer(row, peer))]
         if not found and self.options.peers_only:
             raise sides.Failure(f"{row.name} has no peer here")
         for peer, side in found or [(None, None)]:
@@ -156,8 +162,15 @@ class Bench:
             except sides.Failure as failure:
                 say(f"FAILED: {failure}")
                 self.failures.append(str(failure))
+            except sides.Skipped as why:
+                self.skip(row, str(why))
         if self.spec.mean and "geomean" in self.options.rows:
             self.add_mean(self.spec.mean)
+
+    def skip(self, row, why):
+        if why not in (skipped["why"] for skipped in self.skipped):
+            say(f"{row.name} and its like are skipped: {why}")
+        self.skipped.append({"row": row.name, "why": why})
 
     def add_mean(self, peer):
         counted = {row.name for row in self.spec.rows if row.in_mean}
@@ -176,9 +189,10 @@ class Bench:
             json.dump(self.rows, file, indent=1)
             file.write("\n")
         versions = sorted({program.environment if program.ours else side.about
-                           for program, side in self.running.items()
+                           for (program, _), side in self.running.items()
                            if program.environment or not program.ours})
-        about = {"machine": machine.about(), "versions": versions, "failures": self.failures}
+        about = {"machine": machine.about(), "versions": versions, "failures": self.failures,
+                 "skipped": self.skipped}
         with open(os.path.join(self.out, name + ".details.json"), "w") as file:
             json.dump({**about, "rows": self.details}, file, indent=1)
             file.write("\n")

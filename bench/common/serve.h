@@ -12,6 +12,7 @@
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 namespace bench {
@@ -26,6 +27,11 @@ struct Answer {
   double loss = nan();
 
   static double nan() { return __builtin_nan(""); }
+};
+
+// What a row throws that cannot be measured on this machine, which is no failure.
+struct Skipped : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 using Rows = std::map<std::string, std::function<Answer()>>;
@@ -55,7 +61,7 @@ inline std::string to_json(const Answer& answer) {
   return out.str();
 }
 
-// Answers until stdin ends or says quit. An exception becomes an answer with `error`.
+// Answers until stdin ends or says quit. An exception becomes an answer with `error`, or `skipped`.
 inline int serve(const Rows& rows, const std::string& about) {
   std::cout << "{\"ready\": true, \"about\": " << json_string(about) << ", \"rows\": [";
   const char* comma = "";
@@ -74,6 +80,8 @@ inline int serve(const Rows& rows, const std::string& about) {
     } else {
       try {
         answer = to_json(row->second());
+      } catch (const Skipped& why) {
+        answer = "{\"skipped\": " + json_string(why.what()) + "}";
       } catch (const std::exception& error) {
         answer = "{\"error\": " + json_string(error.what()) + "}";
       }

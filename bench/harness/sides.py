@@ -13,6 +13,10 @@ class Failure(Exception):
     """A side that did not measure what it was asked for."""
 
 
+class Skipped(Exception):
+    """A row that can't be measured on this machine, which is no failure."""
+
+
 class Side:
     """A running program that answers `run ROW` (bench/common/serve.h, bench/peers/common.py)."""
 
@@ -48,6 +52,8 @@ class Side:
         except BrokenPipeError:
             raise Failure(f"{self.title} ended early, see {self.log_path}") from None
         answer = self.answer()
+        if "skipped" in answer:
+            raise Skipped(answer["skipped"])
         if "error" in answer:
             raise Failure(f"{self.title}: {answer['error']}")
         return answer

@@ -38,6 +38,7 @@ class Row:
     one_shot: bool = False  # each of our measurements is a process of its own
     in_mean: bool = True  # whether the geometric mean counts it
     counted: bool = False  # instructions or calls, not time (harness/counted.py)
+    mode: str = ""  # an argument for our program: a process of its own measures these rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,13 @@ class Bench:
 
     def names(self):
         return [row.name for row in self.rows] + (["geomean"] if self.mean else [])
+
+    def named(self, word):
+        """The row of that name, else the rows whose names begin with it, whether or not behind
+        `info_`."""
+        if word in self.names():
+            return [word]
+        return [name for name in self.names() if name.removeprefix("info_").startswith(word)]
 
 
 TENSORFLOW = Program("tensorflow", script="tensorflow_peer.py")
@@ -289,6 +297,21 @@ def cluster():
     yield Row("recovery_durable", "ms", "lower", (), limit=3000)
     yield Row("info_ps_train_by_sessions", "steps/s", "higher", (servers(0, "ps_train_by_sessions"),),
               ours="ps_train_by_sessions")
+    yield from scaling()
+
+
+def scaling():
+    """In the order in which servers can stay: those of so many processes are started once."""
+    def row(name, unit, better, peers=()):
+        return Row(f"info_{name}", unit, better, peers, ours=name, mode="scaling")
+
+    yield row("scaling_round_trip", "ms", "lower")
+    for network in ("scaling", "scaling_loopback"):
+        for workers in (1, 2, 4, 8):
+            for work in ("ps_step", "ps_train"):
+                name = f"{network}_{work}_{workers}"
+                peer = tensorflow(TENSORFLOW_SERVERS, row=f"{name}_tensorflow")
+                yield row(name, "steps/s", "higher", (peer,))
 
 
 BENCHES = {

@@ -1,11 +1,12 @@
 // Our side of `./dev bench cluster`, and the client of TensorFlow's servers: a row ROW_tensorflow
-// is the same graph by the same client on those.
+// is the same graph by the same client on those. `bench_cluster scaling` has the rows of how it
+// scales, since that process moves to a host of a network of its own.
 #include <cmath>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <vector>
 
 #include <tandem/distribute/connect.h>
@@ -20,7 +21,9 @@
 #include "bench/ours/cluster/mlp_training.h"
 #include "bench/ours/cluster/plain_socket.h"
 #include "bench/ours/cluster/recovery.h"
+#include "bench/ours/cluster/scaling.h"
 #include "bench/ours/cluster/servers.h"
+#include "bench/ours/cluster/side_by_side.h"
 
 namespace td = tandem;
 using bench::Answer;
@@ -73,37 +76,20 @@ class Side {
     return answer;
   }
 
-  // A client for each worker, side by side.
+  // A client for each worker, side by side; each goes through half of the batches.
   Answer ps_train_by_sessions() {
     std::vector<RemoteSession*> sessions{&session("ps_train_0", 0, true),
                                          &session("ps_train_1", 1, false)};
-    std::vector<double> steps(2), losses(2);
-    std::vector<std::exception_ptr> errors(2);
-    const double start = bench::now();
-    std::vector<std::thread> clients;
-    for (std::size_t w = 0; w < 2; ++w) {
-      clients.emplace_back([&, w] {
-        try {
-          double sum = 0;
-          for (; bench::now() - start < kTrainSeconds; ++steps[w]) {
-            const auto& [images, labels] = batches_[next_batch(w, steps[w])];
-            sum += first_of(sessions[w]->run({{"x", images.array()}, {"y", labels.array()}},
-                                             {"loss"}, {"train"}));
-          }
-          losses[w] = sum / steps[w];
-        } catch (...) {
-          errors[w] = std::current_exception();
-        }
-      });
-    }
-    for (std::thread& client : clients) client.join();
-    for (const auto& error : errors) {
-      if (error) std::rethrow_exception(error);
-    }
+    std::vector<double> losses(sessions.size());
     Answer answer;
-    answer.value = (steps[0] + steps[1]) / (bench::now() - start);
+    answer.value = bench::steps_per_second(
+        sessions.size(), kTrainSeconds, [&](std::size_t w, std::size_t step) {
+          const auto& [images, labels] = batches_[(2 * step + w) % batches_.size()];
+          losses[w] = first_of(sessions[w]->run({{"x", images.array()}, {"y", labels.array()}},
+                                                {"loss"}, {"train"}));
+        });
     answer.loss = (losses[0] + losses[1]) / 2;
-    answer.check = data_check();
+    answer.check = bench::check_of(batches_);
     return answer;
   }
 
@@ -117,7 +103,7 @@ class Side {
     Answer answer;
     answer.value = training_->steps_per_second(kTrainSeconds);
     answer.loss = training_->last_loss();
-    answer.check = data_check();
+    answer.check = bench::check_of(batches_);
     return answer;
   }
 
@@ -162,15 +148,6 @@ class Side {
   static double first_of(const std::vector<td::Array>& values) {
     return values.at(0).data<float>()[0];
   }
-  // Each client goes through half of the batches.
-  std::size_t next_batch(std::size_t worker, double step) const {
-    return (2 * static_cast<std::size_t>(step) + worker) % batches_.size();
-  }
-  double data_check() const {
-    double sum = 0;
-    for (const bench::Batch& batch : batches_) sum += batch.images.array().data<float>()[0];
-    return sum;
-  }
 
   Servers& servers() {
     if (!servers_) servers_ = std::make_unique<Servers>(kind_);
@@ -203,9 +180,14 @@ class Side {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bool scales = argc == 2 && std::string_view(argv[1]) == "scaling";
+  // First, before there are threads that would stay behind.
+  std::unique_ptr<bench::Scaling> scaling;
+  if (scales) scaling = std::make_unique<bench::Scaling>();
   td::config::threading::set_intra_op_parallelism_threads(bench::threads());
   td::config::threading::set_inter_op_parallelism_threads(bench::threads());
+  if (scales) return bench::serve(scaling->rows(), "tandem");
   Side ours(Kind::kTandem), tensorflow(Kind::kTensorFlow);
   bench::Rows rows;
   for (const auto& [name, run] : std::map<std::string, Answer (Side::*)()>{
@@ -225,7 +207,8 @@ int main() {
   rows["recovery_durable"] = [&] { return ours.recovery_durable(); };
   rows["ps_pull_plain_socket"] = [] {
     Answer answer;
-    answer.value = bench::plain_socket_megabytes_per_second(kMegabytesPulled);
+    bench::PlainSocket socket("127.0.0.1", static_cast<std::size_t>(1e6 * kMegabytesPulled));
+    answer.value = kMegabytesPulled / socket.seconds_per_answer();
     return answer;
   };
   return bench::serve(rows, "tandem");

@@ -1,5 +1,5 @@
 """export_cluster.py FOLDER: the graphs of `./dev bench cluster`, one NAME.pb each, for a cluster of
-one task of job ps (embedding_N: two) and two of job worker. ps_train_N.pb and embedding_N.pb are what worker
+one task of job ps (embedding_N: two) and some of job worker. ps_train_N.pb and embedding_N.pb are what worker
 N's client runs: training as TensorFlow's guide to between-graph replication has it."""
 
 import os
@@ -12,6 +12,7 @@ import tensorflow as tf
 
 v1 = tf.compat.v1
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
+WORKERS = 8  # of ps_train: how it scales
 PULLED, ROWS = 10, 2_500_000  # ten variables of 10 MB
 
 
@@ -79,7 +80,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True)
     graphs = {"master_step": master_step, "ps_step": ps_step, "ps_pull": ps_pull,
-              "ps_train_0": lambda: ps_train(0), "ps_train_1": lambda: ps_train(1),
+              **{f"ps_train_{w}": lambda w=w: ps_train(w) for w in range(WORKERS)},
               "embedding_0": lambda: embedding(0), "embedding_1": lambda: embedding(1)}
     for name, build in graphs.items():
         with tf.Graph().as_default() as graph:

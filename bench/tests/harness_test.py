@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the harness: python3 bench/tests/harness_test.py. Needs no peer and nothing built."""
 
+import argparse
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ sys.dont_write_bytecode = True
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCH))
 
+import run
 from harness import data_files, machine, machinery, models, pairs, sides, specs, table
 
 # A program that measures: its n-th answer to any row is n.
@@ -23,6 +25,10 @@ for turn, line in enumerate(sys.stdin):
     row = line.split()[1]
     if row == "broken":
         print(json.dumps({"error": "no such thing"}), flush=True)
+    elif row == "skipped":
+        print(json.dumps({"skipped": "there is no such kernel"}), flush=True)
+    elif row == "mode":
+        print(json.dumps({"value": turn, "mode": sys.argv[1:]}), flush=True)
     elif row == "gone":
         sys.exit(1)
     else:
@@ -202,6 +208,13 @@ class Sides(unittest.TestCase):
         self.assertEqual(side.run("row")["value"], 1)
         side.close()
 
+    def test_what_cannot_be_measured_here_is_no_failure(self):
+        side = self.side()
+        with self.assertRaisesRegex(sides.Skipped, "no such kernel"):
+            side.run("skipped")
+        self.assertEqual(side.run("row")["value"], 1)
+        side.close()
+
     def test_an_end_is_noticed(self):
         side = self.side()
         with self.assertRaisesRegex(sides.Failure, "ended early"):
@@ -226,6 +239,26 @@ class Table(unittest.TestCase):
         self.assertIn("3..5", table.line(FASTER_IS_LOWER, result, alone, "-", {}))
 
 
+class Rows(unittest.TestCase):
+    BENCH = specs.Bench(tuple(specs.Row(name, "us", "lower", ()) for name in (
+        "step", "step_long", "info_step_many", "pull")))
+
+    def test_a_name_is_of_one_row(self):
+        self.assertEqual(self.BENCH.named("step"), ["step"])
+
+    def test_a_beginning_is_of_all_rows_that_have_it(self):
+        self.assertEqual(self.BENCH.named("ste"), ["step", "step_long", "info_step_many"])
+        self.assertEqual(self.BENCH.named("step_"), ["step_long", "info_step_many"])
+        self.assertEqual(self.BENCH.named("nothing"), [])
+
+    def test_scaling_has_rows_for_each_number_of_workers_on_both_networks(self):
+        named = specs.BENCHES["cluster"].named("scaling")
+        for network in ("", "loopback_"):
+            for work in ("ps_step", "ps_train"):
+                for workers in (1, 2, 4, 8):
+                    self.assertIn(f"info_scaling_{network}{work}_{workers}", named)
+
+
 class Program(unittest.TestCase):
     """bench/run.py as a whole, on a stand-in for what is built."""
 
@@ -239,17 +272,17 @@ class Program(unittest.TestCase):
             with open(fake, "w") as file:
                 file.write(f"#!{sys.executable}\n{program}")
             os.chmod(fake, 0o755)
-            run = subprocess.run(
+            ran = subprocess.run(
                 [sys.executable, os.path.join(root, "bench/run.py"), *arguments],
                 capture_output=True, text=True)
             written = os.path.join(build, "bench/overhead.json")
             rows = json.loads(pathlib.Path(written).read_text()) if os.path.exists(written) else None
-            return run, rows
+            return ran, rows
 
     def test_our_figures_alone(self):
-        run, rows = self.run_bench("overhead", "--no-peers")
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("our figures alone", run.stderr)
+        ran, rows = self.run_bench("overhead", "--no-peers")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("our figures alone", ran.stderr)
         self.assertEqual([row["name"] for row in rows],
                          [row.name for row in specs.BENCHES["overhead"].rows])
         for row in rows:
@@ -259,15 +292,38 @@ class Program(unittest.TestCase):
 
     def test_a_row_that_fails_fails_the_run(self):
         broken = FAKE.replace('"broken"', '"graph_wide"')
-        run, rows = self.run_bench("overhead", "--no-peers", program=broken)
-        self.assertEqual(run.returncode, 1)
-        self.assertIn("FAILED: tandem: no such thing", run.stderr)
+        ran, rows = self.run_bench("overhead", "--no-peers", program=broken)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("FAILED: tandem: no such thing", ran.stderr)
         self.assertNotIn("graph_wide", [row["name"] for row in rows])
+
+    def test_a_row_that_is_skipped_fails_nothing(self):
+        skips = FAKE.replace('row == "skipped"', 'row.startswith("graph")')
+        ran, rows = self.run_bench("overhead", "--no-peers", program=skips)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(ran.stderr.count("there is no such kernel"), 1)
+        self.assertEqual([row["name"] for row in rows], ["eager_add", "function_call"])
+
+    def test_rows_of_a_mode_have_a_process_of_their_own(self):
+        with tempfile.TemporaryDirectory() as build:
+            program = pathlib.Path(build, "bench/bin/bench_overhead")
+            program.parent.mkdir(parents=True)
+            program.write_text(f"#!{sys.executable}\n{FAKE}")
+            program.chmod(0o755)
+            bench = run.Bench(argparse.Namespace(name="overhead", build=build, peers_only=False))
+            bench.out = build
+            plain = bench.our_side(FASTER_IS_LOWER)
+            apart = bench.our_side(specs.Row("row", "us", "lower", (), mode="apart"))
+            self.assertEqual([side.run("mode")["mode"] for side in (plain, apart)], [[], ["apart"]])
+            self.assertIs(bench.our_side(FASTER_IS_LOWER), plain)
+            bench.close()
+            for side in (plain, apart):
+                side.process.stdout.close()
 
     def test_wrong_usage(self):
         for arguments in (["nonsense"], ["overhead", "--pairs", "4"], ["overhead", "--rows", "x"]):
-            run, _ = self.run_bench(*arguments)
-            self.assertEqual(run.returncode, 2, arguments)
+            ran, _ = self.run_bench(*arguments)
+            self.assertEqual(ran.returncode, 2, arguments)
 
 
 if __name__ == "__main__":

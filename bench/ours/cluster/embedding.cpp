@@ -1,12 +1,11 @@
 #include "bench/ours/cluster/embedding.h"
 
-#include <exception>
 #include <string>
-#include <thread>
 
 #include "bench/common/samples.h"
 #include "bench/common/timing.h"
 #include "bench/ours/cluster/graphs.h"
+#include "bench/ours/cluster/side_by_side.h"
 
 namespace bench {
 namespace {
@@ -91,29 +90,12 @@ EmbeddingBySessions::EmbeddingBySessions(Kind kind) : servers_(kind, {.ps = 2}),
 }
 
 Answer EmbeddingBySessions::run() {
-  std::vector<double> steps(2), losses(2);
-  std::vector<std::exception_ptr> errors(2);
-  const double start = now();
-  std::vector<std::thread> clients;
-  for (std::size_t w = 0; w < 2; ++w) {
-    clients.emplace_back([&, w] {
-      try {
-        for (std::size_t b = w; now() - start < kSeconds; b = (b + 2) % ids_.size(), ++steps[w]) {
-          losses[w] = sessions_[w]
-                          ->run({{"ids", ids_[b].array()}}, {"loss"}, {"train"})[0]
-                          .data<float>()[0];
-        }
-      } catch (...) {
-        errors[w] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& client : clients) client.join();
-  for (const auto& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  std::vector<double> losses(sessions_.size());
   Answer answer;
-  answer.value = (steps[0] + steps[1]) / (now() - start);
+  answer.value = steps_per_second(sessions_.size(), kSeconds, [&](std::size_t w, std::size_t step) {
+    const td::Tensor& ids = ids_[(2 * step + w) % ids_.size()];
+    losses[w] = sessions_[w]->run({{"ids", ids.array()}}, {"loss"}, {"train"})[0].data<float>()[0];
+  });
   answer.loss = (losses[0] + losses[1]) / 2;
   answer.check = check_of(ids_);
   return answer;

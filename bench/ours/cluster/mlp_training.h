@@ -30,6 +30,13 @@ inline std::vector<Batch> mlp_batches() {
   return batches;
 }
 
+/// Both sides have trained on the same.
+inline double check_of(const std::vector<Batch>& batches) {
+  double sum = 0;
+  for (const Batch& batch : batches) sum += batch.images.array().data<float>()[0];
+  return sum;
+}
+
 /// By ParameterServerStrategy.
 class MlpTraining {
  public:
@@ -47,17 +54,20 @@ class MlpTraining {
   Strategy& strategy() { return strategy_; }
   double last_loss() const { return last_loss_; }
 
-  /// Steps in a second.
-  double steps_per_second(double seconds) {
+  /// Steps in a second, of which so many are scheduled at a time, by default an epoch's.
+  double steps_per_second(double seconds) { return steps_per_second(seconds, batches_.size()); }
+  double steps_per_second(double seconds, std::size_t steps_at_a_time) {
     const double start = now();
     double steps = 0;
     while (now() - start < seconds) {
-      std::vector<Strategy::RemoteValue> losses;
-      for (const auto& [images, labels] : batches_)
-        losses.push_back(strategy_.schedule(step_, {images, labels}));
+      Strategy::RemoteValue last;
+      for (std::size_t i = 0; i < steps_at_a_time; ++i) {
+        const auto& [images, labels] = batches_[next_batch_++ % batches_.size()];
+        last = strategy_.schedule(step_, {images, labels});
+      }
       strategy_.join();
-      steps += static_cast<double>(losses.size());
-      last_loss_ = strategy_.fetch(losses.back())[0].item<float>();
+      steps += static_cast<double>(steps_at_a_time);
+      last_loss_ = strategy_.fetch(last)[0].item<float>();
     }
     return steps / (now() - start);
   }
@@ -75,6 +85,7 @@ class MlpTraining {
   const tandem::keras::losses::SparseCategoricalCrossentropy loss_{{.from_logits = true}};
   Strategy strategy_;
   std::shared_ptr<const Strategy::Function> step_;
+  std::size_t next_batch_ = 0;
   double last_loss_ = 0;
 };
 

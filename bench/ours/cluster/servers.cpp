@@ -19,10 +19,10 @@ namespace bench {
 namespace {
 
 // Addresses whose ports were free a moment ago.
-std::vector<std::string> free_addresses(std::size_t count) {
+std::vector<std::string> free_addresses(int count) {
   std::vector<int> sockets;
   std::vector<std::string> addresses;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (int i = 0; i < count; ++i) {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -35,6 +35,14 @@ std::vector<std::string> free_addresses(std::size_t count) {
     addresses.push_back("localhost:" + std::to_string(ntohs(address.sin_port)));
   }
   for (const int socket : sockets) ::close(socket);
+  return addresses;
+}
+
+// All ports of a host are free.
+std::vector<std::string> addresses_of_hosts(int count) {
+  std::vector<std::string> addresses;
+  for (int host = 1; host <= count; ++host)
+    addresses.push_back(ShapedNetwork::address(host) + ":2222");
   return addresses;
 }
 
@@ -52,8 +60,9 @@ std::string json_of(const tandem::distribute::ClusterSpec& cluster) {
 
 }  // namespace
 
-Servers::Servers(Kind kind, const Options& options) : kind_(kind) {
-  const auto addresses = free_addresses(static_cast<std::size_t>(options.ps + options.workers));
+Servers::Servers(Kind kind, const Options& options) : kind_(kind), network_(options.network) {
+  const int count = options.ps + options.workers;
+  const auto addresses = network_ ? addresses_of_hosts(count) : free_addresses(count);
   for (int t = 0; t < options.ps; ++t)
     cluster_.set_address("ps", t, addresses[static_cast<std::size_t>(t)]);
   for (int t = 0; t < options.workers; ++t)
@@ -69,6 +78,7 @@ void Servers::add(const std::string& job, int task, const std::vector<std::strin
   const std::filesystem::path sources = root ? root : ".";
   Process& process = processes_.emplace_back();
   process.task = {job, task};
+  process.host = static_cast<int>(processes_.size());
   if (kind_ == Kind::kTandem) {
     const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     process.words = {here / "../../bin/td",
@@ -81,6 +91,7 @@ void Servers::add(const std::string& job, int task, const std::vector<std::strin
                      cluster_.to_string(),
                      "--threads",
                      threads + "," + threads};
+    if (network_) process.words.push_back("--insecure");
     process.words.insert(process.words.end(), options.begin(), options.end());
   } else {
     process.words = {sources / "build/peers/tensorflow/bin/python",
@@ -93,7 +104,7 @@ void Servers::add(const std::string& job, int task, const std::vector<std::strin
   start(process);
 }
 
-void Servers::start(Process& process) {
+void Servers::start(Process& process) const {
   std::array<int, 2> out{};
   if (::pipe(out.data()) != 0) throw std::runtime_error("there is no pipe to be had");
   std::vector<char*> arguments;
@@ -104,6 +115,7 @@ void Servers::start(Process& process) {
   if (process.pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(out[1], STDOUT_FILENO);
+    if (network_ && !network_->enter(process.host)) std::_Exit(127);
     ::execv(arguments[0], arguments.data());
     std::_Exit(127);
   }

@@ -9,11 +9,13 @@
 
 #include <tandem/distribute/cluster_spec.h>
 
+#include "bench/ours/cluster/shaped_network.h"
+
 namespace bench {
 
 enum class Kind { kTandem, kTensorFlow };
 
-/// Tasks of the jobs ps and worker on loopback, which end with this.
+/// Tasks of the jobs ps and worker, which end with this.
 class Servers {
  public:
   struct Options {
@@ -21,6 +23,8 @@ class Servers {
     int workers = 2;
     /// For each `td server` of job ps.
     std::vector<std::string> ps_options = {};
+    /// Each task on a host of its own, from host 1 on, instead of on loopback.
+    const ShapedNetwork* network = nullptr;
   };
   /// Returns once all listen. Throws std::runtime_error if one does not.
   explicit Servers(Kind kind) : Servers(kind, Options{}) {}
@@ -42,15 +46,17 @@ class Servers {
   struct Process {
     std::pair<std::string, int> task;
     std::vector<std::string> words;
+    int host = 0;
     pid_t pid = -1;
     int out = -1;
   };
   void add(const std::string& job, int task, const std::vector<std::string>& options);
-  static void start(Process& process);
+  void start(Process& process) const;
   static void wait_until_it_listens(const Process& process);
   Process& ps(int task);
 
   const Kind kind_;
+  const ShapedNetwork* const network_;
   tandem::distribute::ClusterSpec cluster_;
   std::vector<Process> processes_;
 };

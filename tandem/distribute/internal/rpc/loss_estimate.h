@@ -3,11 +3,15 @@
 namespace tandem::distribute {
 
 /// How often questions to a peer fail although it is there, and so how many failures in a row mean
-/// that it is lost: a failure detector that adapts, and is eventually right at any loss. With few
-/// failures `kMinPatience` are enough, so that a peer that is gone is missed soon; where a share q
-/// fails, patience() is the number n for which q^n is at most `kWrongSuspicions`. Otherwise peers
-/// would be taken for lost more often than what that sets off (a view, a copy of the state) can be
-/// completed. A value.
+/// that it is lost: a failure detector that adapts. With few failures `kMinPatience` are enough, so
+/// that a peer that is gone is missed soon; where a share q fails, patience() is the number n for
+/// which q^n is at most `kWrongSuspicions`. Otherwise peers would be taken for lost more often than
+/// what that sets off (a view, a copy of the state) can be completed.
+///
+/// A peer that is gone is missed at any loss, since patience() is finite. One that is there is now
+/// and then taken for lost, however long it is watched: after one or two of a thousand answers, q
+/// being estimated from some 20 of them, and more often while the loss rises. So nothing that a
+/// suspicion sets off may do harm where it is wrong. A value.
 class LossEstimate {
  public:
   static constexpr int kMinPatience = 3;

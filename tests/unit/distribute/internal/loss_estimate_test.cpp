@@ -1,5 +1,7 @@
 #include "tandem/distribute/internal/rpc/loss_estimate.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 
@@ -21,11 +23,13 @@ class Peer {
       } else {
         loss.answered(failures_);
         failures_ = 0;
+        ++answers;
       }
     }
     return wrong;
   }
   LossEstimate loss;
+  int answers = 0;
 
  private:
   std::mt19937_64 random_{1};
@@ -50,6 +54,29 @@ TEST(LossEstimateTest, APeerIsRarelyTakenForLostAtAnyLoss) {
     const int learning = peer.wrong_suspicions(20'000);
     EXPECT_LT(learning, 100) << percent;
     EXPECT_LT(peer.wrong_suspicions(100'000), 200) << percent;
+  }
+}
+
+// It goes on for ever, but seldom: what a suspicion sets off has the time to be completed.
+TEST(LossEstimateTest, AtAConstantLossFewAnswersFollowAWrongSuspicion) {
+  for (const int percent : {20, 40, 64, 84, 96, 99}) {
+    Peer peer(static_cast<std::uint64_t>(percent));
+    peer.wrong_suspicions(20'000);
+    peer.answers = 0;
+    const int wrong = peer.wrong_suspicions(500'000);
+    EXPECT_LT(wrong, 2.5 * LossEstimate::kWrongSuspicions * peer.answers) << percent;
+    EXPECT_GT(wrong, 0) << percent;
+  }
+}
+
+TEST(LossEstimateTest, APeerThatIsGoneIsMissedAtAnyLoss) {
+  for (const int percent : {0, 20, 40, 64, 84, 96, 99}) {
+    Peer peer(static_cast<std::uint64_t>(percent));
+    peer.wrong_suspicions(20'000);
+    const double expected =
+        percent == 0 ? 0 : std::log(LossEstimate::kWrongSuspicions) / std::log(percent / 100.0);
+    EXPECT_LE(peer.loss.patience(), std::max<double>(LossEstimate::kMinPatience, 2 * expected))
+        << percent;
   }
 }
 

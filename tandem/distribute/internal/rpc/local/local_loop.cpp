@@ -1,7 +1,6 @@
 #include "tandem/distribute/internal/rpc/local/local_loop.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/rpc/local/descriptor.h"
+#include "tandem/distribute/internal/rpc/local/wake_event.h"
 
 namespace tandem::distribute {
 namespace {
@@ -31,11 +31,6 @@ class PostedFunction final : public PollerEvent {
   const std::function<void()> run_;
 };
 
-Descriptor checked(int number) {
-  if (number < 0) throw UnavailableError("The system has no descriptors left for connections.");
-  return Descriptor(number);
-}
-
 }  // namespace
 
 // Sources, timers and functions that were posted, as one queue of events.
@@ -43,10 +38,11 @@ class LocalLoop::Queue final : public EventQueue {
  public:
   explicit Queue(HandlingTime& bookkeeping)
       : bookkeeping_(bookkeeping),
-        epoll_(checked(::epoll_create1(EPOLL_CLOEXEC))),
-        wake_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
-        timer_(checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))) {
-    // Each time it is written wakes one thread.
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+        timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+    if (!epoll_.is_open() || !wake_.is_open() || !timer_.is_open())
+      throw UnavailableError("The system has no descriptors left for connections.");
+    // By its edge, so that each signal wakes one thread.
     control(EPOLL_CTL_ADD, wake_.number(), EPOLLIN | EPOLLET);
     control(EPOLL_CTL_ADD, timer_.number(), EPOLLIN | EPOLLET);
   }
@@ -60,11 +56,11 @@ class LocalLoop::Queue final : public EventQueue {
           event = posted_.front().release();
           posted_.pop_front();
           // Others may be waiting for something to be ready.
-          if (!posted_.empty() && waiting_ > 0) wake();
+          if (!posted_.empty() && waiting_ > 0) wake_.signal();
           return true;
         }
         if (closed_) {
-          wake();  // the next thread
+          wake_.signal();  // the next thread
           return false;
         }
         ++waiting_;
@@ -97,7 +93,7 @@ class LocalLoop::Queue final : public EventQueue {
     sources.swap(sources_);
     timers.swap(timers_);
     times_of_timers_.clear();
-    wake();
+    wake_.signal();
   }
 
   void post(HandlingTime& time, std::function<void()> run) {
@@ -106,7 +102,7 @@ class LocalLoop::Queue final : public EventQueue {
       const MutexLock lock(mutex_);
       if (!has_ended_) {
         posted_.push_back(std::move(event));
-        if (waiting_ > 0) wake();
+        if (waiting_ > 0) wake_.signal();
         return;
       }
     }
@@ -175,11 +171,6 @@ class LocalLoop::Queue final : public EventQueue {
     return ::epoll_ctl(epoll_.number(), operation, number, &event) == 0;
   }
 
-  void wake() {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(wake_.number(), &one, sizeof(one)) + 0);
-  }
-
   // It may go off although the timer it was set for has been cancelled: it is not set back.
   void set_clock(Clock::time_point time) TANDEM_REQUIRES(mutex_) {
     armed_ = time;
@@ -207,7 +198,8 @@ class LocalLoop::Queue final : public EventQueue {
   }
 
   HandlingTime& bookkeeping_;
-  const Descriptor epoll_, wake_, timer_;
+  const Descriptor epoll_, timer_;
+  const WakeEvent wake_;
   Mutex mutex_;
   std::deque<std::unique_ptr<PostedFunction>> posted_ TANDEM_GUARDED_BY(mutex_);
   std::map<int, std::shared_ptr<EventSource>> sources_ TANDEM_GUARDED_BY(mutex_);

@@ -1,8 +1,6 @@
 #include "tandem/distribute/internal/rpc/local/waiting_connection.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,17 +26,12 @@ int milliseconds_until(const std::optional<Clock::time_point>& time) {
 WaitingConnection::WaitingConnection(Descriptor socket, std::shared_ptr<LocalLoop> loop)
     : loop_(std::move(loop)),
       socket_(std::move(socket), loop_->memory()),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  usable_ = wake_.is_open();
-}
+      usable_(wake_.is_open()) {}
 
 std::optional<std::pair<Status, Bytes>> WaitingConnection::call(
     const char* method, const Bytes& request, const CallOptions& options,
     const std::shared_ptr<Cancellation>& closing) {
-  const auto wake = [this] {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(wake_.number(), &one, sizeof(one)) + 0);
-  };
+  const auto wake = [this] { wake_.signal(); };
   const CancellationCallback cancelled(options.cancellation, wake), closes(closing, wake);
   std::optional<Clock::time_point> deadline;
   if (options.timeout) deadline = Clock::now() + *options.timeout;
@@ -74,10 +67,7 @@ std::optional<std::pair<Status, Bytes>> WaitingConnection::call(
     const int count = ::poll(waits.data(), waits.size(), longest);
     if (retries) socket_.flush();
     if (count <= 0) continue;
-    if (waits[1].revents != 0) {
-      std::uint64_t times = 0;
-      static_cast<void>(::read(wake_.number(), &times, sizeof(times)) + 0);
-    }
+    if (waits[1].revents != 0) wake_.clear();
     if (waits[0].revents == 0) continue;
     if (writes) socket_.flush();
     const bool goes_on = socket_.receive(frames);

@@ -8,6 +8,7 @@
 
 #include "tandem/distribute/internal/rpc/local/frame_socket.h"
 #include "tandem/distribute/internal/rpc/local/local_loop.h"
+#include "tandem/distribute/internal/rpc/local/wake_event.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
 
 namespace tandem::distribute {
@@ -31,8 +32,8 @@ class WaitingConnection {
  private:
   const std::shared_ptr<LocalLoop> loop_;  // whose memory it shares
   FrameSocket socket_;
-  const Descriptor wake_;
-  bool usable_ = true;
+  const WakeEvent wake_;
+  bool usable_;
   bool failed_ = false;
   std::uint64_t last_call_ = 0;
 };
