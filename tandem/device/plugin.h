@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 8
+#define TANDEM_PLUGIN_VERSION_MINOR 9
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -150,6 +150,16 @@ typedef struct TandemCopy {
   void (*done)(void* arg, const TandemStatus* status);
   void* arg;
 } TandemCopy;
+
+/* Since 1.9. A kernel or a transfer as the hardware itself did it. */
+typedef struct TandemTraceEvent {
+  size_t size;
+  const char* name; /* of the kernel, "copy to the device" and the like; valid during the call */
+  uint32_t stream;  /* the hardware's own number: events of one follow each other */
+  int64_t begin_ns; /* of the system's monotonic clock */
+  int64_t end_ns;
+  uint64_t bytes; /* moved by a transfer; 0 for kernels */
+} TandemTraceEvent;
 
 /* ---- Kernels ----
  *
@@ -380,6 +390,14 @@ typedef struct TandemPluginApi {
    * that a copy takes to begin: Tandem has them read smaller inputs there, instead of copying
    * them. 0: they cannot. */
   uint64_t (*host_read_limit)(TandemDevice* device);
+
+  /* optional, since 1.9, both or neither: what the hardware did when, for profiles. From
+   * trace_begin on the plugin keeps events of the physical device; trace_end reports those that are
+   * over, and keeps none any more. Where several logical devices share the hardware, the first
+   * trace_end of one of them reports all. */
+  void (*trace_begin)(TandemDevice* device, TandemStatus* status);
+  void (*trace_end)(TandemDevice* device, void (*report)(void* arg, const TandemTraceEvent* event),
+                    void* arg);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

@@ -36,6 +36,12 @@ Fuses fuses(std::string_view op, std::string_view kernel_class) {
   return found;
 }
 
+bool launches_cost_time(std::string_view kernel_class) {
+  const auto* r = g_newest.load(std::memory_order_acquire);
+  while (r && !(r->any_size_ && r->kernel_class_ == kernel_class)) r = r->next_;
+  return r != nullptr;
+}
+
 FusedCheckRegistration::FusedCheckRegistration(const char* kernel_class, Check check)
     : kernel_class_(kernel_class), check_(std::move(check)) {
   chain(g_newest_check, this, next_);

@@ -34,6 +34,7 @@ class TANDEM_EXPORT FusesRegistration {
 
  private:
   friend TANDEM_EXPORT Fuses fuses(std::string_view, std::string_view);
+  friend TANDEM_EXPORT bool launches_cost_time(std::string_view);
   const char* op_;
   const char* kernel_class_;
   bool any_size_;
@@ -42,6 +43,8 @@ class TANDEM_EXPORT FusesRegistration {
 
 /// What FusesRegistrations say. Thread-safe.
 TANDEM_EXPORT Fuses fuses(std::string_view op, std::string_view kernel_class);
+/// Whether each launch costs time there: values of any size gain by some fused ops. Thread-safe.
+TANDEM_EXPORT bool launches_cost_time(std::string_view kernel_class);
 
 /// Looks at the fused elementwise ops of a kernel class before they are made; as FusesRegistration.
 class TANDEM_EXPORT FusedCheckRegistration {

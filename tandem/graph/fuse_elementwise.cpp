@@ -284,7 +284,7 @@ class Fuser {
   bool try_sum(Node* root) {
     const ReductionKind joins = root->op().traits.joins;
     if ((joins != ReductionKind::kSum && joins != ReductionKind::kMean) ||
-        uses_.waiting_for(root) != 0 || !is_fusible_dtype(root->output_dtype(0)) ||
+        uses_.waiting_for(root) != 0 || !is_fusible_sum_dtype(root->output_dtype(0)) ||
         root->kind() != NodeKind::kPlain)
       return false;
     const Output in = root->inputs()[0];

@@ -23,6 +23,9 @@ class TANDEM_EXPORT FusionTarget {
   /// Whether fused elementwise ops on the node's device can do what it does, and for which values
   /// that pays: where each launch costs time, for those of any size.
   virtual Elementwise elementwise(const Node& node) const;
+  /// Whether each launch costs time on the node's device: what computes the same in fewer is
+  /// better, whatever a CPU's caches would gain by the parts.
+  virtual bool launches_cost_time(const Node& node) const;
   /// Notes why two nodes that belong together by what they do are not fused.
   virtual void keep_apart(const Node& node, const Node& reader, const std::string& why);
 };

@@ -86,9 +86,10 @@ const TandemKernel& kernel_for(const KernelContext& context) {
                           context.device().kernel_class(), '.'));
 }
 
-// Values of variables that the running kernel copies to new memory.
-std::vector<Array>& replaced_values() {
-  thread_local std::vector<Array> values;
+// Values of variables that the running kernel copies to new memory. They stay where they are: a
+// description points to their sizes.
+std::deque<Array>& replaced_values() {
+  thread_local std::deque<Array> values;
   return values;
 }
 
@@ -240,10 +241,12 @@ void variable(TandemKernelContext* context, std::int32_t index, std::int32_t wri
     if (write != 0 && !value.writable_in_place()) {
       Array old = value;
       variable.assign(kernel_view(allocate_on(c.device(), old.dtype(), old.shape())), false);
-      describe(kernel_view(old), shared);
-      replaced_values().push_back(std::move(old));
+      replaced_values().push_back(kernel_view(std::move(old)));
+      describe(replaced_values().back(), shared);
     }
-    describe(kernel_view(variable.value()), tensor);
+    // The sizes are those of the value itself, which lasts; a view of it does not.
+    describe(variable.value(), tensor);
+    tensor->data = kernel_view(variable.value()).raw_data();
   });
 }
 

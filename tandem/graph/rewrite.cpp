@@ -100,6 +100,7 @@ FusionTarget::~FusionTarget() = default;
 FusionTarget::Elementwise FusionTarget::elementwise(const Node&) const {
   return Elementwise::kLarge;
 }
+bool FusionTarget::launches_cost_time(const Node&) const { return false; }
 void FusionTarget::keep_apart(const Node&, const Node&, const std::string&) {}
 
 namespace {
@@ -148,6 +149,10 @@ bool RewriteContext::target_accepts(const Node* replaced, const Node* by) {
     for (auto node = added_.rbegin(); node != added_.rend(); ++node) uses_->removed(*node);
   }
   return accepted_;
+}
+
+bool RewriteContext::launches_cost_time() const {
+  return target_ && target_->launches_cost_time(node_);
 }
 
 void RewriteContext::keep_apart(Output value, const char* why) const {

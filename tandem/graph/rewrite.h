@@ -90,6 +90,8 @@ class TANDEM_EXPORT RewriteContext {
   /// For `fuse`: notes, for people, why the node that makes `value` does not become one with this
   /// one, as it might.
   void keep_apart(Output value, const char* why) const;
+  /// Whether each launch costs time on the node's device (FusionTarget).
+  bool launches_cost_time() const;
   /// False where no reasons are asked for.
   bool is_explained() const { return target_ != nullptr; }
   /// True if `replace` or `replace_with` left the graph as it was, since the device on which the

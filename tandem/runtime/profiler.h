@@ -29,7 +29,9 @@ class StepRecorder;  // tandem/runtime/profile/step_recorder.h
 ///     profile.costs().save("costs.json");   // for td::config::set_placement_profile
 ///
 /// `start` records all steps that have no recording of their own; a `Recording` has those of one
-/// thread. While nothing records, a run looks at one flag.
+/// thread. While nothing records, a run looks at one flag. With `start` the GPUs that are there
+/// report, where CUPTI is found, when they themselves ran what they were given
+/// (EventKind::kHardware).
 namespace profiler {
 
 struct Options {
@@ -48,12 +50,13 @@ enum class EventKind : std::uint8_t {
   kScope,     ///< a `Scope` of the user's code
   kInput,     ///< the consumer of a dataset in Iterator::next: it waits for input
   kMemory,    ///< a block of memory was taken or released
+  kHardware,  ///< a kernel or transfer as a GPU itself did it, by its driver's report
 };
 
 /// A row of the trace, on which events follow each other: a device's stream, or a thread.
 struct Track {
   std::string process;    ///< the device's name, "threads", "input" or "memory"
-  std::string name;       ///< "compute 0", "copy in 0", "thread 1", "waiting"
+  std::string name;       ///< "compute 0", "copy in 0", "thread 1", "waiting", "hardware 7"
   bool overlaps = false;  ///< its events need not end before the next one begins
 };
 

@@ -1,5 +1,6 @@
 // Fused ops on a device GPU:0 whose kernels run on the host, against the CPU's.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 namespace tandem {
 namespace {
 
+using ::testing::Contains;
 using ::testing::FloatNear;
+using ::testing::Not;
 using ::testing::Pointwise;
 using Strings = std::vector<std::string>;
 using Ints = std::vector<std::int64_t>;
@@ -109,6 +112,84 @@ TEST(FusedOnGpu, MomentsOfChannels) {
                   Pointwise(FloatNear(i == 0 ? 1e-3f : 1e-5f), wanted[i].to_vector<float>()));
     }
   }
+}
+
+// ---- Graphs ----
+
+std::vector<std::string> ops_of(const Explanation& explained) {
+  std::vector<std::string> ops;
+  for (const Explanation::Op& op : explained.ops) ops.push_back(op.op);
+  return ops;
+}
+
+class FusingOnGpu : public testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override { config::set_soft_device_placement(true); }
+
+  // Whether `body` of x, whose elements are of the test's dtype, has an op `fused` on the GPU and
+  // none of the others, and makes there what it makes of floats on the CPU.
+  static void expect_fused(const std::function<Tensor(const Tensor&)>& body, const Tensor& x,
+                           const std::string& fused, const Strings& others) {
+    const Tensor narrow = on_cpu([&] { return cast(x, GetParam()); });
+    const auto f = function(body);
+    const Strings ops = ops_of(explain(f, narrow));
+    EXPECT_THAT(ops, Contains(fused));
+    for (const std::string& other : others) EXPECT_THAT(ops, Not(Contains(other)));
+    const Tensor got = f(narrow);
+    EXPECT_EQ(got.dtype(), GetParam());
+    const float tolerance = GetParam() == DType::kFloat  ? 2e-5f
+                            : GetParam() == DType::kHalf ? 4e-3f
+                                                         : 3e-2f;
+    const Tensor wanted = on_cpu([&] { return body(cast(narrow, DType::kFloat)); });
+    EXPECT_THAT(on_cpu([&] { return cast(got, DType::kFloat); }).to_vector<float>(),
+                Pointwise(FloatNear(tolerance), wanted.to_vector<float>()));
+  }
+  static Tensor on_cpu(const std::function<Tensor()>& make) {
+    const DeviceScope on("/CPU:0");
+    return make();
+  }
+};
+
+// As in a training step: the weights are variables.
+TEST_P(FusingOnGpu, ProductsWithWhatFollows) {
+  const Variable w(values({7, 19}, 2)), b(values({19}, 3));
+  expect_fused(
+      [&](const Tensor& x) {
+        return nn::relu(nn::bias_add(matmul(x, cast(w, x.dtype())), cast(b, x.dtype())));
+      },
+      values({5, 7}, 1), "_FusedMatMul", {"MatMul", "BiasAdd", "Relu"});
+}
+
+TEST_P(FusingOnGpu, ConvolutionsWithWhatFollows) {
+  const Variable w(values({3, 3, 4, 6}, 2)), b(values({6}, 3));
+  expect_fused(
+      [&](const Tensor& x) {
+        const Tensor y = nn::conv2d(x, cast(w, x.dtype()), 1, "SAME");
+        return nn::relu(nn::bias_add(y, cast(b, x.dtype())));
+      },
+      values({2, 6, 5, 4}, 1) * 0.3f, "_FusedConv2D", {"Conv2D", "BiasAdd", "Relu"});
+}
+
+TEST_P(FusingOnGpu, MomentsOfWhatACastWidens) {
+  expect_fused(
+      [](const Tensor& x) {
+        const Tensor wide = cast(x, DType::kFloat), mean = reduce_mean(wide, {0, 1});
+        return cast(reduce_mean(math::squared_difference(wide, mean), {0, 1}) + mean, x.dtype());
+      },
+      values({9, 5, 4}, 1), "_Moments", {"SquaredDifference", "Mean"});
+}
+
+INSTANTIATE_TEST_SUITE_P(DTypes, FusingOnGpu,
+                         testing::Values(DType::kFloat, DType::kHalf, DType::kBFloat16),
+                         [](const auto& dtype) { return std::string(dtype_name(dtype.param)); });
+
+// A CPU has its weights in the cache of the core that changed them, and no products in half.
+TEST(FusingOnCpu, LeavesProductsWithWeightsThatChange) {
+  const DeviceScope on("/CPU:0");
+  const Variable w(values({7, 19}, 2)), b(values({19}, 3));
+  const auto f =
+      function([&](const Tensor& x) { return nn::relu(nn::bias_add(matmul(x, w), Tensor(b))); });
+  EXPECT_THAT(ops_of(explain(f, values({5, 7}, 1))), Contains("MatMul"));
 }
 
 Tensor mask(const Shape& shape) {

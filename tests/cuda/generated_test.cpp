@@ -316,6 +316,44 @@ TEST_F(Generated, AValueAndSumsAlongIt) {
   }
 }
 
+// Against the CPU's ops one by one, to the digits that a double has.
+TEST_F(Generated, SumsInDouble) {
+  Program program;
+  const std::int64_t value = program.add("Square", {0});
+  const std::int64_t product = program.add("Mul", {value, 1});
+  const auto expect_close = [](const Tensor& got, const Tensor& wanted, const Shape& shape) {
+    ASSERT_EQ(got.dtype(), DType::kDouble);
+    ASSERT_EQ(got.shape(), wanted.shape()) << shape;
+    const std::vector<double> a = got.to_vector<double>(), b = wanted.to_vector<double>();
+    for (std::size_t i = 0; i < b.size(); ++i)
+      EXPECT_NEAR(a[i], b[i], 1e-13 * std::max(1.0, std::abs(b[i]))) << shape << ", column " << i;
+  };
+  for (const Shape& shape : {Shape{4, 3}, Shape{700, 1}, Shape{2, 150, 33}, Shape{5000, 3}}) {
+    const Tensor x = values(shape, 1, DType::kDouble);
+    const Tensor row = values({shape[shape.rank() - 1]}, 2, DType::kDouble);
+    std::vector<Tensor> wanted;
+    {
+      const DeviceScope on("/CPU:0");
+      std::vector<std::int64_t> axes;
+      for (int axis = 0; axis < shape.rank() - 1; ++axis) axes.push_back(axis);
+      wanted = {square(x), reduce_mean(square(x) * row, axes), reduce_sum(square(x), axes)};
+    }
+    AttrMap attrs = program.attrs(DType::kDouble);
+    attrs.set("mean", true);
+    expect_close(run_on("/GPU:0", "_FusedSum", {x, row}, attrs)[0], wanted[1], shape);
+    AttrMap along = program.attrs(DType::kDouble);
+    along.set("Tsum", DType::kDouble);
+    along.set("num_sums", std::int64_t{2});
+    along.set("results", Ints{value, value, product});
+    along.set("sum_ranks", Ints{1, 1});
+    const std::vector<Tensor> got = run_on("/GPU:0", "_FusedElementwiseSums", {x, row}, along);
+    expect_close(got[0], wanted[0], shape);
+    expect_close(got[1], wanted[2], shape);
+    along.set("Tsum", DType::kFloat);
+    EXPECT_THROW(run_on("/GPU:0", "_FusedElementwiseSums", {x, row}, along), InvalidArgumentError);
+  }
+}
+
 TEST_F(Generated, WhatIsWrongIsAnError) {
   Program missing;
   missing.add("Neg", {3});
@@ -373,6 +411,21 @@ TEST(GraphsOnGpu, FuseTreesOfDouble) {
   const DeviceScope on("/CPU:0");
   const std::vector<double> wanted = body(x).to_vector<double>();
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-14);
+}
+
+TEST(GraphsOnGpu, FuseSumsOfDouble) {
+  const bool fused = has_nvrtc();
+  config::set_soft_device_placement(true);
+  const auto body = [](Tensor x) { return reduce_sum(tanh(x * 2.0 + 1.0), {0}); };
+  const Tensor x = values({30, 4}, 1, DType::kDouble);
+  const auto f = function(body);
+  const std::vector<std::string> ops = ops_of(explain(f, x));
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "_FusedSum"), fused ? 1 : 0);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "Sum"), fused ? 0 : 1);
+  const std::vector<double> got = f(x).to_vector<double>();
+  const DeviceScope on("/CPU:0");
+  const std::vector<double> wanted = body(x).to_vector<double>();
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-13);
 }
 
 // What is rounded to float on the way is rounded all the same.

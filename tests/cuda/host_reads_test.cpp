@@ -1,6 +1,6 @@
-// Small arguments of functions on a device GPU:0 are read by its kernels in pinned host memory: the
-// stand-in for the driver counts no bytes that are copied. The limit is 64 KiB here
-// (TANDEM_CUDA_HOST_READ_LIMIT).
+// Small arguments of functions, and small operands of eager calls, on a device GPU:0 are read by
+// its kernels in pinned host memory: the stand-in for the driver counts no bytes that are copied.
+// The limit is 64 KiB here (TANDEM_CUDA_HOST_READ_LIMIT).
 
 #include <cmath>
 #include <cstdlib>
@@ -109,6 +109,75 @@ TEST_F(HostReads, OfThreadsKeepApart) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// ---- Eager calls: the first of a kind copies ----
+
+TEST_F(HostReads, SaveTheCopiesOfSmallOperands) {
+  const Tensor on_gpu = ones({100}) * 2.0f;
+  const auto call = [&](float y) {
+    const Tensor sum = on_gpu + on_host(100, y), product = sum * y;
+    EXPECT_EQ(product.to_vector<float>(), std::vector<float>(100, (2 + y) * y));
+  };
+  call(1);
+  EXPECT_EQ(bytes_copied([&] {
+              for (int i = 0; i < 12; ++i) call(static_cast<float>(i));
+            }),
+            0);
+}
+
+TEST_F(HostReads, AreForOperandsBelowTheLimit) {
+  for (const std::int64_t size : {1000, 20000}) {
+    const Tensor on_gpu = ones({size});
+    const auto call = [&] {
+      EXPECT_EQ((on_gpu + on_host(size, 4)).to_vector<float>(),
+                std::vector<float>(static_cast<std::size_t>(size), 5));
+    };
+    call();
+    EXPECT_EQ(bytes_copied(call), size == 1000 ? 0 : 4 * size);
+  }
+  const Tensor on_gpu = ones({64, 64});
+  const auto product = [&] {
+    const Tensor y = [] {
+      const DeviceScope on("/CPU:0");
+      return fill({64, 64}, 1.0f);
+    }();
+    EXPECT_EQ(matmul(on_gpu, y).to_vector<float>(), std::vector<float>(64 * 64, 64));
+  };
+  product();
+  EXPECT_EQ(bytes_copied(product), 4 * 64 * 64);
+}
+
+// Results are not made where an operand is read, and operands stay as they were.
+TEST_F(HostReads, OfEagerCallsLeaveWhatOthersHold) {
+  std::vector<Tensor> results, operands;
+  for (int i = 0; i < 20; ++i) {
+    operands.push_back(on_host(8, static_cast<float>(i)));
+    const Tensor sum = operands.back() + on_host(8, 1);
+    results.push_back(sum);
+    results.push_back(-operands.back());
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto value = static_cast<float>(i);
+    EXPECT_EQ(operands[i].to_vector<float>(), std::vector<float>(8, value));
+    EXPECT_EQ(results[2 * i].to_vector<float>(), std::vector<float>(8, value + 1));
+    EXPECT_EQ(results[2 * i + 1].to_vector<float>(), std::vector<float>(8, -value));
+  }
+}
+
+TEST_F(HostReads, OfEagerCallsInThreadsKeepApart) {
+  const Tensor on_gpu = ones({10});
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 4; ++t) {
+    threads.emplace_back([&on_gpu, t] {
+      const DeviceScope on("/GPU:0");
+      for (int i = 0; i < 50; ++i) {
+        const auto value = static_cast<float>(t * i % 7);
+        EXPECT_EQ((on_gpu * on_host(10, value)).to_vector<float>(), std::vector<float>(10, value));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(HostReads, CanBeTurnedOff) {
   in_new_process([] {
     setenv("TANDEM_CUDA_HOST_READ_LIMIT", "0", 1);
@@ -116,6 +185,10 @@ TEST_F(HostReads, CanBeTurnedOff) {
     auto f = function([](const Tensor& x) { return reduce_sum(abs(x)); });
     f(on_host(10, 1)).item<float>();
     EXPECT_EQ(bytes_copied([&] { EXPECT_EQ(f(on_host(10, -2)).item<float>(), 20); }), 40);
+    const Tensor on_gpu = ones({10});
+    on_gpu.synchronize();
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(bytes_copied([&] { (on_gpu + on_host(10, 1)).to_vector<float>(); }), 40);
   });
 }
 

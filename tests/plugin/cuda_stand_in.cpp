@@ -200,9 +200,39 @@ struct Progress {
   }
 };
 
+// What a stream's thread works for.
+struct Worker {
+  int gpu = 0;
+  unsigned stream = 0;
+};
+thread_local Worker worker;
+
+std::atomic<void (*)(const StandInActivity&)> observer{nullptr};
+
+// Something that a GPU does, for its duration.
+class Activity {
+ public:
+  Activity(StandInActivity::Kind kind, std::size_t bytes, const char* name = nullptr)
+      : activity_{kind, name, bytes, worker.gpu, worker.stream, true} {
+    notify();
+  }
+  ~Activity() {
+    activity_.begins = false;
+    notify();
+  }
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+ private:
+  void notify() const {
+    if (const auto seen = observer.load()) seen(activity_);
+  }
+  StandInActivity activity_;
+};
+
 class Queue {
  public:
-  Queue() : thread_([this] { work(); }) {}
+  Queue() : worker_(next_worker()), thread_([this] { work(); }) {}
   ~Queue() {
     {
       std::lock_guard lock(mutex_);
@@ -218,7 +248,12 @@ class Queue {
   }
 
  private:
+  static Worker next_worker() {
+    static std::atomic<unsigned> streams{0};
+    return {contexts().empty() ? 0 : static_cast<int>(gpu_of(contexts().back())), ++streams};
+  }
   void work() {
+    worker = worker_;
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
@@ -235,6 +270,7 @@ class Queue {
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
   bool ending_ = false;
+  const Worker worker_;
   std::thread thread_;
 };
 
@@ -284,9 +320,13 @@ struct CUgraphExec_st {
 
 namespace {
 
-CUresult copy(CUstream stream, void* to, const void* from, std::size_t bytes) {
+CUresult copy(CUstream stream, StandInActivity::Kind kind, void* to, const void* from,
+              std::size_t bytes) {
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  stream->add_work([=] { std::memcpy(to, from, bytes); });
+  stream->add_work([=] {
+    const Activity activity(kind, bytes);
+    std::memcpy(to, from, bytes);
+  });
   return CUDA_SUCCESS;
 }
 
@@ -310,6 +350,7 @@ class Launch {
     std::vector<void*> pointers;
     for (const auto& value : values_)
       pointers.push_back(const_cast<std::max_align_t*>(value.data()));
+    const Activity activity(StandInActivity::kKernel, 0, function_->name);
     function_->run(*function_, grid_, block_, shared_bytes_, pointers.data());
   }
 
@@ -328,7 +369,13 @@ Launch launch_of(const CUDA_KERNEL_NODE_PARAMS& p) {
 std::function<void()> work_of(const CUDA_MEMCPY3D& p) {
   void* to = p.dstMemoryType == CU_MEMORYTYPE_HOST ? p.dstHost : host(p.dstDevice);
   const void* from = p.srcMemoryType == CU_MEMORYTYPE_HOST ? p.srcHost : host(p.srcDevice);
-  return [to, from, bytes = p.WidthInBytes] { std::memcpy(to, from, bytes); };
+  const auto kind = p.dstMemoryType == CU_MEMORYTYPE_HOST   ? StandInActivity::kToHost
+                    : p.srcMemoryType == CU_MEMORYTYPE_HOST ? StandInActivity::kToGpu
+                                                            : StandInActivity::kCopy;
+  return [kind, to, from, bytes = p.WidthInBytes] {
+    const Activity activity(kind, bytes);
+    std::memcpy(to, from, bytes);
+  };
 }
 
 bool valid(const CUDA_MEMCPY3D& p) {
@@ -338,7 +385,10 @@ bool valid(const CUDA_MEMCPY3D& p) {
 }
 
 std::function<void()> work_of(const CUDA_MEMSET_NODE_PARAMS& p) {
-  return [p] { std::memset(host(p.dst), static_cast<int>(p.value), p.width); };
+  return [p] {
+    const Activity activity(StandInActivity::kSet, p.width);
+    std::memset(host(p.dst), static_cast<int>(p.value), p.width);
+  };
 }
 
 // All that a captured graph does.
@@ -502,18 +552,18 @@ STAND_IN cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, 
   ENTER();
   counts.bytes_to_gpu += static_cast<long long>(bytes);
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return copy(stream, host(to), from, bytes);
+  return copy(stream, StandInActivity::kToGpu, host(to), from, bytes);
 }
 STAND_IN cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   ENTER();
   counts.bytes_from_gpu += static_cast<long long>(bytes);
   if (!known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return copy(stream, to, host(from), bytes);
+  return copy(stream, StandInActivity::kToHost, to, host(from), bytes);
 }
 STAND_IN cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   ENTER();
   if (!known(to, bytes) || !known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return copy(stream, host(to), host(from), bytes);
+  return copy(stream, StandInActivity::kCopy, host(to), host(from), bytes);
 }
 STAND_IN cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext,
                            std::size_t bytes, CUstream stream) {
@@ -682,7 +732,10 @@ STAND_IN cuGraphLaunch(CUgraphExec made, CUstream stream) {
 STAND_IN cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
   ENTER();
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  stream->add_work([=] { std::memset(host(to), value, bytes); });
+  stream->add_work([=] {
+    const Activity activity(StandInActivity::kSet, bytes);
+    std::memset(host(to), value, bytes);
+  });
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
@@ -789,6 +842,7 @@ __attribute__((visibility("default"))) const StandInControl* cuda_stand_in_contr
               if (bytes >= 0) m.others = static_cast<std::size_t>(std::max(left - bytes, 0LL));
             }
           },
+      .observe = [](void (*seen)(const StandInActivity&)) { observer = seen; },
   };
   return &control;
 }

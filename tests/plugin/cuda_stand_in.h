@@ -20,6 +20,17 @@ struct StandInCounts {
   long long driver_calls, kernels, graph_launches, bytes_to_gpu, bytes_from_gpu;
 };
 
+/// A kernel or a transfer that begins or ends on a GPU.
+struct StandInActivity {
+  enum Kind { kKernel, kToGpu, kToHost, kCopy, kSet };
+  Kind kind;
+  const char* name;  ///< of a kernel
+  unsigned long long bytes;
+  int gpu;
+  unsigned stream;
+  bool begins;
+};
+
 struct StandInControl {
   /// Calls of the driver so far, by all threads.
   long long (*calls)();
@@ -48,6 +59,8 @@ struct StandInControl {
   /// Another process takes all of the GPUs' memory that is free but `bytes`, instead of what it
   /// held so far; below 0 it ends.
   void (*leave_free)(long long bytes);
+  /// Has `seen` called, on the GPU's threads, for all that GPUs do from now on; null: no more.
+  void (*observe)(void (*seen)(const StandInActivity& activity));
 };
 
 /// The library's one function beside the driver's.

@@ -16,6 +16,10 @@ bool is_fused_sum(const Node& node) { return node.op().name == "_FusedSum"; }
 
 }  // namespace
 
+bool is_fusible_sum_dtype(DType dtype) {
+  return is_fusible_dtype(dtype) || dtype == DType::kDouble;
+}
+
 bool has_row_sums(const PartialShape& shape) {
   return shape.rank() >= 2 && shape.dim(shape.rank() - 1) >= 1 &&
          shape.dim(shape.rank() - 1) <= kLargestLastAxis;
@@ -39,7 +43,7 @@ bool all_axes_but_last(const Node& reduction, int rank) {
 bool is_row_sum(const Node& node) {
   const ReductionKind joins = node.op().traits.joins;
   const bool of_channels = joins == ReductionKind::kSumOfChannels;
-  if ((!of_channels && joins != ReductionKind::kSum) || !is_fusible_dtype(node.output_dtype(0)))
+  if ((!of_channels && joins != ReductionKind::kSum) || !is_fusible_sum_dtype(node.output_dtype(0)))
     return false;
   const PartialShape& shape = node.inputs()[0].node->output_shape(node.inputs()[0].index);
   if (!shape.has_rank() || shape.rank() < 2) return false;

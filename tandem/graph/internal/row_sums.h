@@ -10,6 +10,9 @@
 
 namespace tandem::passes {
 
+/// Whether fused ops of some device add up rows of it: double, too, where values in double are
+/// fused (is_fusible_in_double).
+bool is_fusible_sum_dtype(DType dtype);
 /// Whether fused ops add up rows of such a value.
 bool has_row_sums(const PartialShape& shape);
 /// Whether a reduction of a value of this rank has constant axes, all but the last.

@@ -273,6 +273,7 @@ class SpaceWriter {
       case EventKind::kInput: return "IteratorGetNextOp::DoCompute";
       case EventKind::kFunction:
       case EventKind::kMemory:
+      case EventKind::kHardware:
       case EventKind::kScope: break;
     }
     return std::string(event.name);

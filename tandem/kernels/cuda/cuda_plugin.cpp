@@ -6,6 +6,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
+#include "tandem/device/cuda/internal/activity_trace.h"
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/gpu_memory.h"
@@ -173,9 +174,25 @@ void event_destroy(TandemEvent* event) { delete event; }
 const char* libraries() {
   static NeverDestroyed<std::string> lines([] {
     return cat(cublaslt().report(), '\n', cudnn().report(), '\n', Nvrtc::get().library().report(),
-               '\n');
+               '\n', ActivityTrace::get().library().report(), '\n');
   });
   return lines->c_str();
+}
+
+void trace_begin(TandemDevice* device, TandemStatus* status) {
+  guarded(status, [&] { ActivityTrace::get().begin(device->gpu->device()); });
+}
+
+void trace_end(TandemDevice* device, void (*report)(void*, const TandemTraceEvent*), void* arg) {
+  for (const ActivityTrace::Event& event : ActivityTrace::get().end(device->gpu->device())) {
+    const TandemTraceEvent seen{.size = sizeof(seen),
+                                .name = event.name.c_str(),
+                                .stream = event.stream,
+                                .begin_ns = event.begin_ns,
+                                .end_ns = event.end_ns,
+                                .bytes = event.bytes};
+    report(arg, &seen);
+  }
 }
 
 void fill_in(TandemPluginApi* plugin) {
@@ -216,6 +233,10 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->stream_settle = stream_settle;
   plugin->libraries = libraries;
   plugin->host_read_limit = read_limit;
+  if (ActivityTrace::get().library().usable()) {
+    plugin->trace_begin = trace_begin;
+    plugin->trace_end = trace_end;
+  }
 }
 
 }  // namespace

@@ -71,8 +71,9 @@ const OpRegistration kFusedConv2D{
     {.name = "_FusedConv2D",
      .inputs = "input: T, filter: TFilter, args: TArgs",
      .outputs = "output: Tout",
-     .attrs = "T: {bfloat16, float}; TFilter: {bfloat16, float, variant}; TArgs: list(type); "
-              "Tout: {bfloat16, float}; filter_sizes: list(int); depthwise: bool = false; "
+     .attrs = "T: {bfloat16, half, float}; TFilter: {bfloat16, half, float, variant}; "
+              "TArgs: list(type); Tout: {bfloat16, half, float}; filter_sizes: list(int); "
+              "depthwise: bool = false; "
               "fused_ops: list(string) = []; leakyrelu_alpha: float = 0.2; strides: list(int); "
               "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; "
               "data_format: {'NHWC'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
@@ -136,9 +137,8 @@ const OpRegistration kFusedSum{
     {.name = "_FusedSum",
      .inputs = "inputs: Tin",
      .outputs = "output: T",
-     .attrs =
-         "Tin: list(type); T: {half, bfloat16, float}; ops: list(string); operands: list(int); "
-         "mean: bool = false; keep_dims: bool = false",
+     .attrs = "Tin: list(type); T: {half, bfloat16, float, double}; ops: list(string); "
+              "operands: list(int); mean: bool = false; keep_dims: bool = false",
      .shape = fused_sum_shape,
      .traits = {.keeps_state = true},
      .flops = flops::fused_elementwise,
@@ -168,8 +168,8 @@ const OpRegistration kFusedElementwiseSums{
     {.name = "_FusedElementwiseSums",
      .inputs = "inputs: Tin",
      .outputs = "output: T, sums: num_sums * Tsum",
-     .attrs = "Tin: list(type); T: {half, bfloat16, float}; Tsum: {half, bfloat16, float}; "
-              "num_sums: int >= 1; "
+     .attrs = "Tin: list(type); T: {half, bfloat16, float, double}; "
+              "Tsum: {half, bfloat16, float, double}; num_sums: int >= 1; "
               "ops: list(string); operands: list(int); results: list(int); sum_ranks: list(int)",
      .shape = fused_elementwise_sums_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
@@ -199,8 +199,8 @@ const OpRegistration kMoments{
     {.name = "_Moments",
      .inputs = "x: T",
      .outputs = "mean: Tout, variance: Tout",
-     .attrs = "T: {bfloat16, float}; Tout: {bfloat16, float}; keep_mean_dims: bool = false; "
-              "keep_variance_dims: bool = false",
+     .attrs = "T: {bfloat16, half, float}; Tout: {bfloat16, half, float}; "
+              "keep_mean_dims: bool = false; keep_variance_dims: bool = false",
      .shape = moments_shape,
      .flops = flops::per_input<3>,
      .doc = "The mean and the variance over all axes but the last, read once."}};

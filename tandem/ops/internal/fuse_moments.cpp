@@ -12,7 +12,11 @@ bool is(const Output& o, std::string_view op) {
   return o.index == 0 && o.node->op().name == op && o.node->control_inputs().empty();
 }
 
-bool is_fusible(DType dtype) { return dtype == DType::kFloat || dtype == DType::kBFloat16; }
+// The CPU has no kernel for half.
+bool is_fusible(const RewriteContext& r, DType dtype) {
+  return dtype == DType::kFloat || dtype == DType::kBFloat16 ||
+         (dtype == DType::kHalf && r.launches_cost_time());
+}
 
 DType dtype_of_value(const Output& o) { return o.node->output_dtype(o.index); }
 
@@ -27,7 +31,7 @@ Output behind_identities(Output o) {
 bool fuse_moments(RewriteContext& r) {
   const Node& variance = r.node();
   const Output squares = variance.inputs()[0];
-  if (!is_fusible(variance.output_dtype(0)) || !is(squares, "SquaredDifference") ||
+  if (!is_fusible(r, variance.output_dtype(0)) || !is(squares, "SquaredDifference") ||
       r.uses().of(squares.node) != 1)
     return false;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -40,7 +44,8 @@ bool fuse_moments(RewriteContext& r) {
         !passes::all_axes_but_last(variance, shape.rank()))
       continue;
     // Where a cast alone makes floats of it, they need not be written.
-    const bool cast = is(x, "Cast") && dtype_of_value(x.node->inputs()[0]) == DType::kBFloat16;
+    const DType before = is(x, "Cast") ? dtype_of_value(x.node->inputs()[0]) : DType::kFloat;
+    const bool cast = before != DType::kFloat && is_fusible(r, before);
     Node* both = r.add("_Moments", {cast ? x.node->inputs()[0] : x},
                        {{"Tout", variance.output_dtype(0)},
                         {"keep_mean_dims", mean.node->attr<bool>("keep_dims")},

@@ -30,12 +30,27 @@ const T* find_attr(const Node& node, const char* name) {
   return value ? value->get_if<T>() : nullptr;
 }
 
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat || dtype == DType::kHalf || dtype == DType::kBFloat16;
+}
+// Those for which the CPU has fused ops.
+bool is_float_of_cpu(DType dtype) { return is_float(dtype) && dtype != DType::kHalf; }
+
 float element(const Array& a, std::int64_t i) {
-  return a.dtype() == DType::kFloat ? a.data<float>()[i]
-                                    : static_cast<float>(a.data<BFloat16>()[i]);
+  switch (a.dtype()) {
+    case DType::kFloat: return a.data<float>()[i];
+    case DType::kHalf: return static_cast<float>(a.data<Half>()[i]);
+    default: return static_cast<float>(a.data<BFloat16>()[i]);
+  }
 }
 
-bool is_float(DType dtype) { return dtype == DType::kFloat || dtype == DType::kBFloat16; }
+void set_element(Array& a, std::int64_t i, float value) {
+  switch (a.dtype()) {
+    case DType::kFloat: a.data<float>()[i] = value; return;
+    case DType::kHalf: a.data<Half>()[i] = Half(value); return;
+    default: a.data<BFloat16>()[i] = BFloat16(value);
+  }
+}
 
 // A convolution or product on its way to a fused op.
 struct Product {
@@ -69,13 +84,15 @@ constexpr std::initializer_list<const char*> kConvAttrs = {
     "strides",   "padding", "explicit_paddings", "data_format", "dilations", "filter_sizes",
     "depthwise", "Tout",    "leakyrelu_alpha"};
 
-std::optional<Product> read_conv(const Node& node) {
+std::optional<Product> read_conv(const Node& node, bool on_cpu) {
   const std::string& op = node.op().name;
   const bool fused = op == "_FusedConv2D", depthwise = op == "DepthwiseConv2dNative";
   if (!fused && !depthwise && op != "Conv2D") return std::nullopt;
   Product p;
   p.dtype = node.attr<DType>("T");
-  if (!is_float(p.dtype) || node.attr<std::string>("data_format") != "NHWC") return std::nullopt;
+  if (!(on_cpu ? is_float_of_cpu(p.dtype) : is_float(p.dtype)) ||
+      node.attr<std::string>("data_format") != "NHWC")
+    return std::nullopt;
   copy_attrs(node, kConvAttrs, p.attrs);
   p.inputs = node.inputs();
   if (fused) {
@@ -97,8 +114,8 @@ std::optional<Product> read_conv(const Node& node) {
   return p;
 }
 
-// Weights that stay the same from step to step. Those that a training step changes had better stay
-// in the cache of the core that changed them, which products by themselves see to.
+// Weights that stay the same from step to step. Those that a training step on a CPU changes had
+// better stay in the cache of the core that changed them, which products by themselves see to.
 bool is_steady(const Output& weights) {
   if (weights.node->kind() == NodeKind::kEnter) {
     const bool* same = find_attr<bool>(*weights.node, "is_constant");
@@ -107,26 +124,28 @@ bool is_steady(const Output& weights) {
   return weights.node->kind() == NodeKind::kConst;
 }
 
-std::optional<Product> read_matmul(const Node& node) {
+std::optional<Product> read_matmul(const Node& node, bool on_cpu) {
   const bool fused = node.op().name == "_FusedMatMul";
   if (!fused && node.op().name != "MatMul") return std::nullopt;
   Product p;
   p.kind = Product::Kind::kMatMul;
   p.dtype = node.attr<DType>("T");
-  if (p.dtype != DType::kFloat) return std::nullopt;
+  if (on_cpu ? p.dtype != DType::kFloat : !is_float(p.dtype)) return std::nullopt;
   copy_attrs(node, {"transpose_a", "transpose_b", "leakyrelu_alpha", "b_sizes"}, p.attrs);
   p.inputs = node.inputs();
-  if (!fused && !is_steady(p.inputs[kWeights])) return std::nullopt;
+  if (!fused && on_cpu && !is_steady(p.inputs[kWeights])) return std::nullopt;
   if (fused) p.fused_ops = node.attr<std::vector<std::string>>("fused_ops");
   p.channels = node.output_shape(0).has_rank() ? node.output_shape(0).dim(1) : -1;
   if (p.channels < 0) return std::nullopt;
   return p;
 }
 
-std::optional<Product> read(const Node& node) {
+// Where launches cost time, and not on a CPU, whatever there is a kernel for is fused.
+std::optional<Product> read(const RewriteContext& r, const Node& node) {
   if (!node.control_inputs().empty()) return std::nullopt;
-  std::optional<Product> p = read_conv(node);
-  if (!p) p = read_matmul(node);
+  const bool on_cpu = !r.launches_cost_time();
+  std::optional<Product> p = read_conv(node, on_cpu);
+  if (!p) p = read_matmul(node, on_cpu);
   if (p) p->shape = node.output_shape(0);
   return p;
 }
@@ -136,7 +155,7 @@ std::optional<Product> product_of(const RewriteContext& r, Output o) {
   if (o.index != 0) return std::nullopt;
   const bool others_read = r.uses().of(o.node) != 1;
   if (others_read && !r.is_explained()) return std::nullopt;
-  std::optional<Product> p = read(*o.node);
+  std::optional<Product> p = read(r, *o.node);
   if (p && !p->is_open()) return std::nullopt;
   if (p && others_read) r.keep_apart(o, "other nodes read or wait for its result too");
   return others_read ? std::nullopt : std::move(p);
@@ -172,13 +191,8 @@ std::optional<std::vector<float>> by_channel(const Array* a, std::int64_t channe
 
 Output vector_constant(RewriteContext& r, const std::vector<float>& values, DType dtype) {
   Array a(dtype, Shape{static_cast<std::int64_t>(values.size())});
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (dtype == DType::kFloat) {
-      a.data<float>()[i] = values[i];
-    } else {
-      a.data<BFloat16>()[i] = BFloat16(values[i]);
-    }
-  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    set_element(a, static_cast<std::int64_t>(i), values[i]);
   return r.add_constant(a);
 }
 
@@ -198,13 +212,8 @@ bool scale_channels(RewriteContext& r, Product& p, const std::vector<float>& sca
   const std::int64_t run = turned && *turned ? weights->shape()[1] : 1;  // elements of one channel
   Array scaled(weights->dtype(), weights->shape());
   for (std::int64_t i = 0; i < weights->num_elements(); ++i) {
-    const float value =
-        element(*weights, i) * scale[static_cast<std::size_t>(i / run % p.channels)];
-    if (weights->dtype() == DType::kFloat) {
-      scaled.data<float>()[i] = value;
-    } else {
-      scaled.data<BFloat16>()[i] = BFloat16(value);
-    }
+    set_element(scaled, i,
+                element(*weights, i) * scale[static_cast<std::size_t>(i / run % p.channels)]);
   }
   p.inputs[kWeights] = r.add_constant(scaled);
   if (bias) {
@@ -214,7 +223,7 @@ bool scale_channels(RewriteContext& r, Product& p, const std::vector<float>& sca
   return true;
 }
 
-// Adds to the bias; a bias of a convolution may be of either type.
+// Adds to the bias; a bias of a convolution may be float beside another type.
 bool shift_channels(RewriteContext& r, Product& p, std::vector<float> shift, DType dtype) {
   if (p.has("Add")) return false;
   if (!p.has("BiasAdd")) {
@@ -225,7 +234,8 @@ bool shift_channels(RewriteContext& r, Product& p, std::vector<float> shift, DTy
   const auto bias = by_channel(constant(p.inputs[kFirstArg]), p.channels, 1);
   if (!bias) return false;
   for (std::size_t i = 0; i < shift.size(); ++i) shift[i] += (*bias)[i];
-  p.inputs[kFirstArg] = vector_constant(r, shift, DType::kFloat);
+  p.inputs[kFirstArg] =
+      vector_constant(r, shift, p.kind == Product::Kind::kMatMul ? p.dtype : DType::kFloat);
   return true;
 }
 
@@ -247,7 +257,7 @@ bool fuse_swish(RewriteContext& r) {
         !gate.node->control_inputs().empty())
       continue;
     if (r.uses().of(gate.node) != 1 || r.uses().of(x.node) != 2 || x.index != 0) continue;
-    std::optional<Product> p = read(*x.node);
+    std::optional<Product> p = read(r, *x.node);
     if (!p || !p->is_open()) continue;
     p->fused_ops.push_back("Swish");
     return emit(r, std::move(*p));
@@ -258,7 +268,7 @@ bool fuse_swish(RewriteContext& r) {
 }  // namespace
 
 bool fuse_convolution(RewriteContext& r) {
-  std::optional<Product> p = read(r.node());
+  std::optional<Product> p = read(r, r.node());
   if (!p) return false;
   const Output image = p->inputs[kImage];
   bool changed = false;
@@ -286,7 +296,7 @@ bool fuse_convolution(RewriteContext& r) {
 }
 
 bool fuse_matmul(RewriteContext& r) {
-  std::optional<Product> p = read(r.node());
+  std::optional<Product> p = read(r, r.node());
   return p && constant(p->inputs[kWeights]) && emit(r, std::move(*p));
 }
 
@@ -372,10 +382,10 @@ bool fuse_activation(RewriteContext& r) {
 bool fuse_cast(RewriteContext& r) {
   const Output in = r.node().inputs()[0];
   if (in.index != 0 || r.uses().of(in.node) != 1) return false;
-  std::optional<Product> p = read(*in.node);
+  std::optional<Product> p = read(r, *in.node);
   const DType to = r.node().output_dtype(0);
-  if (!p || p->kind == Product::Kind::kMatMul || p->dtype != DType::kBFloat16 || !is_float(to) ||
-      p->has("Add"))
+  if (!p || p->kind == Product::Kind::kMatMul || p->dtype != DType::kBFloat16 ||
+      !is_float_of_cpu(to) || p->has("Add"))
     return false;
   if (const bool* truncate = find_attr<bool>(r.node(), "Truncate"); truncate && *truncate)
     return false;
@@ -387,9 +397,9 @@ bool fuse_cast(RewriteContext& r) {
 
 bool pack_weights(RewriteContext& r) {
   if (!r.options().packed_weights) return false;
-  std::optional<Product> p = read(r.node());
+  std::optional<Product> p = read(r, r.node());
   const Array* weights = p ? constant(p->inputs[kWeights]) : nullptr;
-  if (!weights) return false;
+  if (!weights || !is_float_of_cpu(weights->dtype())) return false;
   if (p->kind == Product::Kind::kMatMul) {
     const auto sizes = weights->shape().dims();
     p->attrs.set("b_sizes", std::vector<std::int64_t>(sizes.begin(), sizes.end()));

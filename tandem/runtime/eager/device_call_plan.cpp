@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
+#include "tandem/device/host_reads.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
@@ -120,7 +122,8 @@ DeviceCallPlan::DeviceCallPlan(Runtime& runtime, const OpDef& called,
     on_host.push_back(host_alone || declared_on_host(called, attrs, static_cast<int>(i)));
 }
 
-void DeviceCallPlan::complete(Runtime& runtime, const std::vector<Array>& arrays) {
+void DeviceCallPlan::complete(Runtime& runtime, std::span<const Tensor> inputs,
+                              const std::vector<Array>& arrays) {
   const CalledNode node(runtime.ops(), *op, arrays, attrs);
   work = node.work(*device);
   if (const Node* known = node.with_known_results()) {
@@ -139,6 +142,24 @@ void DeviceCallPlan::complete(Runtime& runtime, const std::vector<Array>& arrays
                                 [&](const Array& a) { return device_of(a) == device; });
   if (may_be_pending() && here && device_index >= 0 && device->properties().computes)
     repeats_on = task_stream(*device);
+  if (may_be_pending()) choose_host_reads(inputs);
+}
+
+// A kernel reads each element of an input once, or once for each operation that it is part of.
+void DeviceCallPlan::choose_host_reads(std::span<const Tensor> inputs) {
+  std::vector<double> bytes(inputs.size(), 0);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Array& a = inputs[i].impl()->array;
+    if (on_host[i] || !a.on_host() || is_object(a.dtype()) || a.num_bytes() == 0) continue;
+    bytes[i] = std::max(static_cast<double>(a.num_elements()), work.flops) *
+               static_cast<double>(dtype_size(a.dtype()));
+  }
+  const double all = std::accumulate(bytes.begin(), bytes.end(), 0.0);
+  if (all == 0) return;
+  HostMemoryReader* const reader = host_memory_reader(*device);
+  if (!reader || all > static_cast<double>(reader->host_read_limit())) return;
+  host_reader = reader;
+  for (const double of_input : bytes) host_reads.push_back(of_input != 0);
 }
 
 bool DeviceCallPlan::may_be_pending() const {

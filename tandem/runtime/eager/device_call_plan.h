@@ -16,6 +16,7 @@
 namespace tandem {
 
 class Device;
+class HostMemoryReader;
 struct KernelList;
 class Runtime;
 
@@ -38,6 +39,10 @@ struct DeviceCallPlan {
   std::optional<std::vector<Shape>> results;
   std::vector<std::size_t> result_bytes;
   int device_index = -1;  ///< of the device, in its runtime
+  /// The device, if its kernel reads values of the host there instead of having them copied; null:
+  /// there is none.
+  HostMemoryReader* host_reader = nullptr;
+  std::vector<bool> host_reads;  ///< by input: such a value; empty without `host_reader`
   /// Where calls of the kind can be handed over as they are (DeviceLaunch::repeat); null: they
   /// cannot.
   TaskStream* repeats_on = nullptr;
@@ -45,12 +50,16 @@ struct DeviceCallPlan {
   /// Throws what is wrong with the call.
   DeviceCallPlan(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                  const AttrMap& given);
-  /// Finds the work and the results for inputs as the kernel gets them.
-  void complete(Runtime& runtime, const std::vector<Array>& arrays);
+  /// Finds the work and the results for inputs as the kernel gets them, which were made of
+  /// `inputs`.
+  void complete(Runtime& runtime, std::span<const Tensor> inputs, const std::vector<Array>& arrays);
 
   /// True if nothing of the call is seen before its kernel has run, and its results are made in the
   /// device's memory: the call may return at once.
   bool may_be_pending() const;
+
+ private:
+  void choose_host_reads(std::span<const Tensor> inputs);
 };
 
 /// The plan of a call like this one that the calling thread has made lately; null if there is none.

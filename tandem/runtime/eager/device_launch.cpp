@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/device/host_reads.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/wait_until_done.h"
 #include "tandem/graph/kernel.h"
@@ -147,7 +148,7 @@ void DeviceLaunch::gather_inputs() {
     } else if (on_host && stays_here(a)) {
       arrays_.push_back(copy_to_host_unchecked(a));
     } else {
-      arrays_.push_back(on_host ? copy_to_host(a) : on_device(t));
+      arrays_.push_back(on_host ? copy_to_host(a) : on_device(i));
     }
   }
 }
@@ -159,8 +160,12 @@ bool DeviceLaunch::stays_here(const Array& a) const {
 }
 
 // The compute stream will wait for what has to be copied.
-Array DeviceLaunch::on_device(const Tensor& t) {
+Array DeviceLaunch::on_device(std::size_t i) {
+  const Tensor& t = inputs_[i];
   const Array& a = t.impl()->array;
+  if (plan_->host_reader && plan_->host_reads[i] && !t.impl()->pending && is_computed(a)) {
+    if (Array there = host_read(a); there.buffer()) return there;
+  }
   Device* const source = device_of(a);
   Ref<PendingCall> pending = pending_call_of(t);
   if (source == &device() && !is_object(a.dtype()) && !is_ref(a.dtype())) {
@@ -190,6 +195,19 @@ Array DeviceLaunch::on_device(const Tensor& t) {
   device().stream(StreamKind::kCompute).wait_for(stream.record());
   add_need(arrival);
   return kernel_view(there);
+}
+
+// The value in memory of the host that the kernel reads; empty if there is none. It goes back when
+// the call is over.
+Array DeviceLaunch::host_read(const Array& a) const {
+  try {
+    Ref<Buffer> buffer = plan_->host_reader->allocate_host_readable(a.num_bytes());
+    void* const data = buffer->data();
+    std::memcpy(data, a.raw_data(), a.num_bytes());
+    return Array(a.dtype(), a.shape(), std::move(buffer), data);
+  } catch (const ResourceExhaustedError&) {
+    return {};
+  }
 }
 
 void DeviceLaunch::add_need(Ref<PendingCall> before) {
@@ -317,7 +335,7 @@ void DeviceLaunch::done(std::exception_ptr error) noexcept {
 void DeviceLaunch::complete_plan() {
   if (plan_->enqueued) return;
   const auto completed = std::make_shared<DeviceCallPlan>(*plan_);
-  completed->complete(*runtime_, arrays_);
+  completed->complete(*runtime_, inputs_, arrays_);
   plan_ = completed;
   context_.attrs_ = &plan_->attrs;
   context_.output_dtypes_ = plan_->output_dtypes.data();

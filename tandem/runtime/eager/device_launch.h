@@ -56,7 +56,8 @@ class DeviceLaunch final : private StreamTask {
   std::vector<Tensor> start();
   void gather_inputs();
   bool stays_here(const Array& a) const;
-  Array on_device(const Tensor& t);
+  Array on_device(std::size_t i);
+  Array host_read(const Array& a) const;
   void add_need(Ref<PendingCall> before);
   Array allocate(DType dtype, const Shape& shape);
   void fill_context();

@@ -93,6 +93,12 @@ FusionTarget::Elementwise DeviceFusion::elementwise(const Node& node) const {
   return Elementwise::kLarge;
 }
 
+bool DeviceFusion::launches_cost_time(const Node& node) const {
+  if (is_everywhere(node)) return false;
+  const auto device = static_cast<std::size_t>(placement_.device(node));
+  return tandem::launches_cost_time(placement_.devices.devices[device].kernel_class);
+}
+
 void DeviceFusion::keep_apart(const Node& node, const Node& reader, const std::string& why) {
   if (!together(node, reader)) return;
   const auto known = parts_.find(node.id());

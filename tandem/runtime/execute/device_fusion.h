@@ -34,6 +34,7 @@ class DeviceFusion final : public FusionTarget {
   bool together(const Node& a, const Node& b) const override;
   bool accepts(std::span<Node* const> fused, std::span<const Node* const> replaced) override;
   Elementwise elementwise(const Node& node) const override;
+  bool launches_cost_time(const Node& node) const override;
   void keep_apart(const Node& node, const Node& reader, const std::string& why) override;
 
   /// Why the node cannot run on the device: "class cuda has no kernel for Relu". Empty if it can.

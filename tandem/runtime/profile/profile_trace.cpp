@@ -38,6 +38,7 @@ const char* category(EventKind kind) {
     case EventKind::kScope: return "scope";
     case EventKind::kInput: return "input";
     case EventKind::kMemory: return "memory";
+    case EventKind::kHardware: return "hardware";
     case EventKind::kKernel: break;
   }
   return "kernel";

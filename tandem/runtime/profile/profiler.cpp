@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/profile/hardware_traces.h"
 #include "tandem/runtime/profile/profile_data.h"
 #include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/thread_context.h"
@@ -107,6 +108,7 @@ void start(const Options& options) {
   const auto recorder = recorder_with(options);
   if (options.memory) recorder->record_memory();
   StepRecorder::start(recorder);
+  HardwareTraces::of_profiler().begin();
 }
 
 bool running() { return StepRecorder::active() != nullptr; }
@@ -159,7 +161,11 @@ Profile profile_of(const std::shared_ptr<StepRecorder>& recorder) {
 
 }  // namespace
 
-Profile stop() { return profile_of(StepRecorder::stop()); }
+Profile stop() {
+  const std::shared_ptr<StepRecorder> recorder = StepRecorder::stop();
+  HardwareTraces::of_profiler().end(*recorder);
+  return profile_of(recorder);
+}
 
 Recording::Recording(const Options& options)
     : recorder_(recorder_with(options)), saved_(thread_context().recorder) {

@@ -315,6 +315,18 @@ void StepRecorder::input(std::string_view pipeline, std::string_view stages, Tim
   push(record);
 }
 
+void StepRecorder::hardware(const Device& device, const HardwareEvent& event) {
+  if (event.begin_ns < started_ || event.end_ns < event.begin_ns) return;
+  Record record;
+  record.kind = profiler::EventKind::kHardware;
+  record.track = track(device.name(), cat("hardware ", event.stream), "");
+  record.name = text(event.name);
+  record.begin = event.begin_ns;
+  record.end = event.end_ns;
+  record.bytes = event.bytes;
+  push(record);
+}
+
 void StepRecorder::hear_of_memory(const MemoryChange& change) noexcept {
   std::shared_ptr<StepRecorder> recorder;
   {

@@ -15,6 +15,7 @@
 #include "tandem/core/export.h"
 #include "tandem/core/memory_listener.h"
 #include "tandem/device/device.h"
+#include "tandem/device/hardware_trace.h"
 #include "tandem/graph/graph.h"
 #include "tandem/runtime/profiler.h"
 
@@ -107,6 +108,9 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
 
   /// The calling thread waited for a pipeline's element.
   void input(std::string_view pipeline, std::string_view stages, Time begin, Time end);
+
+  /// What the device itself did; what lies outside of the recording is left out.
+  void hardware(const Device& device, const HardwareEvent& event);
 
   /// Hears of all memory that is taken and released from `start` to `stop`.
   void record_memory() { memory_ = true; }

@@ -62,6 +62,13 @@ void CommandList::add(Command transfer) {
   commands_.push_back(transfer);
 }
 
+void CommandList::remove_last_kernel() {
+  const std::uint32_t first = commands_.back().first_parameter;
+  if (first < parameters_.size()) values_.resize(parameters_[first].offset);
+  parameters_.resize(first);
+  commands_.pop_back();
+}
+
 void CommandList::clear() {
   commands_.clear();
   parameters_.clear();

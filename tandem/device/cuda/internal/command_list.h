@@ -49,6 +49,10 @@ class CommandList {
                   std::size_t count);
   void add(Command transfer);
   void clear();
+  /// Null if there is none.
+  Command* last() { return commands_.empty() ? nullptr : &commands_.back(); }
+  /// Takes back the last command, which must be a kernel.
+  void remove_last_kernel();
 
   bool empty() const { return commands_.empty(); }
   std::size_t size() const { return commands_.size(); }

@@ -114,6 +114,9 @@ void check_table(const std::string& path, const TandemPluginApi& api) {
       !api.memory_commit == reserves || !api.memory_decommit == reserves) {
     refuse(path, "of the functions for reserved ranges of memory it has some alone.");
   }
+  if (!api.trace_begin != !api.trace_end) {
+    refuse(path, "of trace_begin and trace_end it has one alone.");
+  }
   if (!is_type_name(api.device_type)) {
     refuse(path, cat("its device type \"", api.device_type,
                      "\" is no upper-case name of its own, such as \"TOY\"."));

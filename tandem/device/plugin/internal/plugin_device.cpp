@@ -95,6 +95,32 @@ Ref<Buffer> PluginDevice::allocate_host_readable(std::size_t bytes) {
   return host_readable(staging_->allocate(bytes), shared_from_this());
 }
 
+bool PluginDevice::can_trace() const { return handle_->api().trace_begin != nullptr; }
+
+void PluginDevice::begin_trace() {
+  TandemStatus status = no_error();
+  handle_->api().trace_begin(handle_->get(), &status);
+  check(status, cat("Device ", name(), " cannot trace what it does"));
+}
+
+void PluginDevice::end_trace(const std::function<void(const HardwareEvent&)>& report) {
+  struct Event {
+    std::string name;
+    std::uint32_t stream;
+    std::int64_t begin_ns, end_ns;
+    double bytes;
+  };
+  const auto pass_on = [](void* arg, const TandemTraceEvent* event) noexcept {
+    static_cast<std::vector<Event>*>(arg)->push_back({event->name, event->stream, event->begin_ns,
+                                                      event->end_ns,
+                                                      static_cast<double>(event->bytes)});
+  };
+  std::vector<Event> events;
+  handle_->api().trace_end(handle_->get(), pass_on, &events);
+  for (const Event& event : events)
+    report({event.name, event.stream, event.begin_ns, event.end_ns, event.bytes});
+}
+
 std::string PluginDevice::lost() const {
   if (!handle_->api().device_lost) return {};
   TandemStatus status = no_error();

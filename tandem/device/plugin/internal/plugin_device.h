@@ -6,6 +6,7 @@
 
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/device.h"
+#include "tandem/device/hardware_trace.h"
 #include "tandem/device/host_reads.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin/internal/library.h"
@@ -38,6 +39,7 @@ class PluginHandle {
 /// here, so that limits and texts are those of every device. Buffers keep the device.
 class PluginDevice final : public Device,
                            public HostMemoryReader,
+                           public HardwareTracer,
                            public std::enable_shared_from_this<PluginDevice> {
  public:
   /// The last to let go of it may be a thread of its own.
@@ -57,6 +59,9 @@ class PluginDevice final : public Device,
   std::string lost() const override;
   std::size_t host_read_limit() override;
   Ref<Buffer> allocate_host_readable(std::size_t bytes) override;
+  bool can_trace() const override;
+  void begin_trace() override;
+  void end_trace(const std::function<void(const HardwareEvent&)>& report) override;
 
   const PluginHandle& handle() const { return *handle_; }
 

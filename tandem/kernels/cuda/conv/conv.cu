@@ -241,15 +241,16 @@ void fused_forward(KernelCall& call) {
   const TensorView y = call.allocate_output(0, output_sizes(call, p, x.sizes.size()));
   if (y.count == 0) return;
   if (by_library(call, ConvolutionPart::kForward, p, x, filter, y, epilogue)) return;
-  const bool narrow = y.type == Type::kBFloat16;
-  if (x.type == Type::kFloat && !narrow) {
+  if (x.type == Type::kFloat && y.type == Type::kFloat) {
     fused_conv_as<float, float>(x, filter, y, p, epilogue);
-  } else if (x.type == Type::kBFloat16 && narrow) {
+  } else if (x.type == Type::kHalf && y.type == Type::kHalf) {
+    fused_conv_as<Half, Half>(x, filter, y, p, epilogue);
+  } else if (x.type == Type::kBFloat16 && y.type == Type::kBFloat16) {
     fused_conv_as<BFloat16, BFloat16>(x, filter, y, p, epilogue);
-  } else if (x.type == Type::kBFloat16) {
+  } else if (x.type == Type::kBFloat16 && y.type == Type::kFloat) {
     fused_conv_as<BFloat16, float>(x, filter, y, p, epilogue);
   } else {
-    not_on_gpu("a float convolution with bfloat16 results");
+    not_on_gpu("a convolution with results of another dtype");
   }
 }
 

@@ -74,7 +74,7 @@ void check_type(const TensorView& input, int i, bool in_double) {
          (in_double ? "double, as the output is" : "float, half or bfloat16"));
 }
 
-Work read(KernelCall& call, const Sizes& results, bool in_double = false) {
+Work read(KernelCall& call, const Sizes& results, bool in_double) {
   Work work;
   const int count = call.num_inputs();
   work.kernel.program =
@@ -132,7 +132,7 @@ struct Rows {
 
 // Runs a kernel that sums up, and what follows for each sum.
 void run_sums(KernelCall& call, Work& work, const Rows& rows, const TensorView* stored,
-              const std::vector<TensorView>& sums, float divisor) {
+              const std::vector<TensorView>& sums, double divisor) {
   GeneratedKernel& kernel = work.kernel;
   kernel.stores = stored != nullptr;
   if (stored) kernel.stored = stored->type;
@@ -143,16 +143,17 @@ void run_sums(KernelCall& call, Work& work, const Rows& rows, const TensorView* 
   work.add_inputs(arguments);
   if (stored) arguments.add(stored->data);
   const auto num_sums = static_cast<std::int64_t>(sums.size());
-  float* partial = nullptr;
+  void* partial = nullptr;
   if (kernel.in_pieces) {
-    partial = static_cast<float*>(call.scratch(
-        static_cast<std::size_t>(rows.pieces * num_sums * rows.columns) * sizeof(float)));
+    partial = call.scratch(static_cast<std::size_t>(rows.pieces * num_sums * rows.columns) *
+                           (kernel.in_double ? sizeof(double) : sizeof(float)));
     arguments.add(partial);
   } else {
     for (const TensorView& sum : sums) arguments.add(sum.data);
   }
   work.add_numbers(arguments, {work.count, rows.columns, rows.rows, rows.of_piece});
-  if (!kernel.in_pieces) arguments.add(divisor);
+  if (!kernel.in_pieces && kernel.in_double) arguments.add(divisor);
+  if (!kernel.in_pieces && !kernel.in_double) arguments.add(static_cast<float>(divisor));
   Shape shape;
   shape.grid.x = static_cast<unsigned>((rows.columns + rows.lanes - 1) / rows.lanes);
   shape.grid.y = static_cast<unsigned>(rows.pieces);
@@ -188,14 +189,14 @@ void fused_elementwise(KernelCall& call) {
 }
 
 void fused_sum(KernelCall& call) {
-  Work work = read(call, {});
+  Work work = read(call, {}, call.attr_type("T") == Type::kDouble);
   const Rows rows(work.sizes);
   const auto rank = static_cast<std::int64_t>(work.sizes.size());
   const TensorView out =
       call.allocate_output(0, sum_sizes(call.attr_bool("keep_dims") ? rank : 1, rows.columns));
   if (rows.columns == 0) return;
   run_sums(call, work, rows, nullptr, {out},
-           call.attr_bool("mean") ? static_cast<float>(rows.rows) : 1.0f);
+           call.attr_bool("mean") ? static_cast<double>(rows.rows) : 1.0);
 }
 
 void fused_elementwise_sums(KernelCall& call) {
@@ -205,7 +206,10 @@ void fused_elementwise_sums(KernelCall& call) {
     refuse("there are " + std::to_string(num_sums) + " sums, but " + std::to_string(ranks.size()) +
            " `sum_ranks` and " + std::to_string(results.size()) + " `results`");
   }
-  Work work = read(call, results);
+  const bool in_double = call.attr_type("T") == Type::kDouble;
+  if ((call.attr_type("Tsum") == Type::kDouble) != in_double)
+    refuse("sums must be double where the output is, and only there");
+  Work work = read(call, results, in_double);
   const Rows rows(work.sizes);
   const TensorView out = allocate_output(call, work);
   std::vector<TensorView> sums;
@@ -213,7 +217,7 @@ void fused_elementwise_sums(KernelCall& call) {
     sums.push_back(
         call.allocate_output(static_cast<int>(s) + 1, sum_sizes(ranks[s], rows.columns)));
   }
-  if (rows.columns > 0) run_sums(call, work, rows, &out, sums, 1.0f);
+  if (rows.columns > 0) run_sums(call, work, rows, &out, sums, 1.0);
 }
 
 }  // namespace tandem::cuda

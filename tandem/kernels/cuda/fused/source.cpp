@@ -62,14 +62,14 @@ class Writer {
     }
     if (k_.stores) text += std::string(type_name(k_.stored)) + "* y, ";
     if (k_.in_pieces) {
-      text += "float* partial, ";
+      text += "Value* partial, ";
     } else {
       for (std::size_t s = 0; s < k_.num_sums(); ++s) {
         text += std::string(type_name(k_.summed)) + "* z" + n(s) + ", ";
       }
     }
     text += "Numbers p";
-    if (k_.num_sums() > 0 && !k_.in_pieces) text += ", float divisor";
+    if (k_.num_sums() > 0 && !k_.in_pieces) text += ", Value divisor";
     return text;
   }
 
@@ -107,10 +107,8 @@ class Writer {
   // A block has `lanes` columns side by side, and goes through the rows of a piece.
   void write_sums() {
     const std::string lanes = n(k_.lanes), rows = n(GeneratedKernel::kThreads / k_.lanes);
-    for (std::size_t s = 0; s < k_.num_sums(); ++s) {
-      line("TANDEM_SHARED(float, sums" + n(s) + ", " + n(GeneratedKernel::kThreads) + ");");
-      line("float s" + n(s) + " = 0.0f;");
-    }
+    line("TANDEM_SHARED(Value, sums, " + n(GeneratedKernel::kThreads) + ");");
+    for (std::size_t s = 0; s < k_.num_sums(); ++s) line("Value s" + n(s) + " = 0;");
     line("const Index columns = p.at[1], piece = blockIdx.y, first = piece * p.at[3];");
     line("const Index column = static_cast<Index>(blockIdx.x) * " + lanes + " + threadIdx.x;");
     line("const Index end = p.at[2] - first < p.at[3] ? p.at[2] : first + p.at[3];");
@@ -121,24 +119,27 @@ class Writer {
     line("}");
     line("}");
     line("const unsigned at = threadIdx.y * " + lanes + " + threadIdx.x;");
-    for (std::size_t s = 0; s < k_.num_sums(); ++s) line("sums" + n(s) + "[at] = s" + n(s) + ";");
-    line("__syncthreads();");
-    line("if (threadIdx.y == 0 && column < columns) {");
-    line("for (unsigned row = 1; row < " + rows + "; ++row) {");
+    // One sum after the other: they share the memory, of which many in double would need too much.
     for (std::size_t s = 0; s < k_.num_sums(); ++s) {
-      line("s" + n(s) + " += sums" + n(s) + "[row * " + lanes + " + threadIdx.x];");
+      if (s > 0) line("__syncthreads();");
+      line("sums[at] = s" + n(s) + ";");
+      line("__syncthreads();");
+      line("if (threadIdx.y == 0 && column < columns) {");
+      line("for (unsigned row = 1; row < " + rows + "; ++row) {");
+      line("s" + n(s) + " += sums[row * " + lanes + " + threadIdx.x];");
+      line("}");
+      write_sum(s);
+      line("}");
     }
-    line("}");
-    for (std::size_t s = 0; s < k_.num_sums(); ++s) {
-      if (k_.in_pieces) {
-        line("partial[(piece * " + n(k_.num_sums()) + " + " + n(s) + ") * columns + column] = s" +
-             n(s) + ";");
-      } else {
-        line("z" + n(s) + "[column] = store<" + type_name(k_.summed) + ">(s" + n(s) +
-             " / divisor);");
-      }
+  }
+
+  void write_sum(std::size_t s) {
+    if (k_.in_pieces) {
+      line("partial[(piece * " + n(k_.num_sums()) + " + " + n(s) + ") * columns + column] = s" +
+           n(s) + ";");
+    } else {
+      line("z" + n(s) + "[column] = store<" + type_name(k_.summed) + ">(s" + n(s) + " / divisor);");
     }
-    line("}");
   }
 
   const GeneratedKernel& k_;

@@ -16,10 +16,10 @@ struct GeneratedKernel {
   std::vector<Access> accesses;  ///< of the inputs
   /// Results of the program: the first is stored if `stores`, of the others the sums are taken.
   bool stores = true;
-  bool in_double = false;  ///< computes in double, else in float; without sums
+  bool in_double = false;  ///< computes and sums up in double, else in float
   Type stored = Type::kFloat;
-  /// Sums, if there are any, are written as this type, or, for many rows, as a float for each piece
-  /// of rows.
+  /// Sums, if there are any, are written as this type, or, for many rows, for each piece of rows in
+  /// the type that is computed in.
   Type summed = Type::kFloat;
   bool in_pieces = false;
   unsigned lanes = 32;  ///< columns that a block sums up, of as many rows as kThreads leaves
@@ -33,7 +33,7 @@ struct GeneratedKernel {
   /// takes pointers to the inputs, to the stored result, to each sum (or to the sums of the
   /// pieces), and then the numbers of `numbers_size` indices: elements; for sums columns, rows and
   /// rows of a piece; then those of the accesses. Sums that are not in pieces are divided by the
-  /// last argument, a float.
+  /// last argument, of the type that is computed in.
   std::string source() const;
 };
 

@@ -20,6 +20,7 @@ TANDEM_KERNEL finish_moments_kernel(const T* x, const Two* partial, Channels c, 
 template <class F>
 void visit_narrow(Type type, F&& f) {
   if (type == Type::kFloat) return f(Tag<float>());
+  if (type == Type::kHalf) return f(Tag<Half>());
   if (type == Type::kBFloat16) return f(Tag<BFloat16>());
   no_kernel_for(type);
 }

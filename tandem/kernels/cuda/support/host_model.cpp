@@ -1,9 +1,11 @@
 #include "tandem/kernels/cuda/support/host_model.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include <boost/context/fiber.hpp>
@@ -13,6 +15,17 @@ namespace tandem::cuda::host {
 namespace {
 
 constexpr unsigned kWarpSize = 32;
+
+bool reversed() {
+  static const bool is_reversed = [] {
+    const char* text = std::getenv("TANDEM_TEST_CUDA_ORDER");
+    return text && std::string_view(text) == "reversed";
+  }();
+  return is_reversed;
+}
+
+// The nth of `count` to take its turn.
+std::size_t turn(std::size_t nth, std::size_t count) { return reversed() ? count - 1 - nth : nth; }
 
 // Stacks of finished GPU threads serve the next ones.
 boost::context::pooled_fixedsize_stack& stacks() {
@@ -105,7 +118,8 @@ class Block {
     release_warps();
     release_block();
     bool any = false;
-    for (GpuThread& t : threads_) {
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      GpuThread& t = threads_[turn(i, threads_.size())];
       if (t.state != State::kReady) continue;
       any = true;
       resume(t);
@@ -220,21 +234,19 @@ void run_grid(const char* kernel, Dim3 grid, Dim3 size, std::size_t shared_bytes
     throw KernelFault(text.str());
   }
   thread_local std::uint64_t blocks = 0;
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
-        Block one(kernel, grid, size, shared_bytes, body, ++blocks);
-        running = &one;
-        try {
-          one.run({x, y, z});
-        } catch (...) {
-          one.end();
-          running = nullptr;
-          throw;
-        }
-        running = nullptr;
-      }
+  for (std::size_t i = 0; i < grid.count(); ++i) {
+    const std::size_t at = turn(i, grid.count());
+    Block one(kernel, grid, size, shared_bytes, body, ++blocks);
+    running = &one;
+    try {
+      one.run({static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
+               static_cast<unsigned>(at / grid.x / grid.y)});
+    } catch (...) {
+      one.end();
+      running = nullptr;
+      throw;
     }
+    running = nullptr;
   }
 }
 

@@ -13,6 +13,8 @@
 // machines without a GPU.
 //
 // Each GPU thread is a fiber; the blocks of a grid run one after the other on the calling thread.
+// A GPU runs blocks and threads in any order: with TANDEM_TEST_CUDA_ORDER=reversed both take their
+// turns from the last to the first, so that tests see what depends on the order.
 // The model is stricter than hardware: it reports a barrier that only some threads of a block
 // reach, a shuffle that only some lanes of its mask reach, and shared memory that two threads use
 // between the same two barriers where one of them writes.

@@ -111,4 +111,22 @@ void add_launch(const char* name, Function function, const Shape& shape, std::si
   stream.added();
 }
 
+LastLaunch::LastLaunch() {
+  const Command* const last = StreamState::current().commands().last();
+  if (last && last->kind == Command::Kind::kKernel) function_ = last->function;
+}
+
+void* LastLaunch::parameter(std::size_t i) const {
+  CommandList& commands = StreamState::current().commands();
+  return commands.parameters(*commands.last())[i];
+}
+
+unsigned LastLaunch::blocks() const { return StreamState::current().commands().last()->grid[0]; }
+
+void LastLaunch::set_blocks(unsigned blocks) const {
+  StreamState::current().commands().last()->grid[0] = blocks;
+}
+
+void LastLaunch::remove() const { StreamState::current().commands().remove_last_kernel(); }
+
 }  // namespace tandem::cuda

@@ -61,6 +61,26 @@ Function remember_function(const void* kernel, const HostFunction& function);
 void add_launch(const char* name, Function function, const Shape& shape, std::size_t shared_bytes,
                 const void* const* parameters, const std::size_t* sizes, std::size_t count);
 
+/// What was launched last into the calling kernel's stream, while nothing follows it and it is not
+/// issued: a kernel that does more of the same can add its work to it.
+class LastLaunch {
+ public:
+  LastLaunch();
+  /// False if there is none.
+  explicit operator bool() const { return function_ != nullptr; }
+  template <class... Parameters>
+  bool is(void (*kernel)(Parameters...)) const {
+    return function_ && function_ == known_function(reinterpret_cast<const void*>(kernel));
+  }
+  void* parameter(std::size_t i) const;
+  unsigned blocks() const;  ///< of a grid of one dimension
+  void set_blocks(unsigned blocks) const;
+  void remove() const;
+
+ private:
+  Function function_ = nullptr;
+};
+
 #if defined(__CUDACC__)
 
 template <class... Parameters>

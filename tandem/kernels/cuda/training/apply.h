@@ -1,14 +1,13 @@
 #pragma once
 
-#include <array>
-
 #include "tandem/kernels/cuda/array/targets.h"
 #include "tandem/kernels/cuda/support/launch.h"
 #include "tandem/kernels/cuda/support/types.h"
+#include "tandem/kernels/cuda/training/apply_many.h"
 
-// One launch for an optimizer's step: the variable, its slots and the gradient in one pass over
-// their memory. Ops on handles and on references have the same arguments, and those on rows have
-// the rows' indices behind the gradient.
+// An optimizer's step: the variable, its slots and the gradient in one pass over their memory, many
+// variables in one launch (training/apply_many.h). Ops on handles and on references have the same
+// arguments, and those on rows have the rows' indices behind the gradient.
 //
 // A step is a struct of its scalars in type S with
 //   kSlots     variables beside the first
@@ -17,45 +16,6 @@
 //   operator() changes an element of the variable and those of its slots
 
 namespace tandem::cuda {
-
-constexpr int kMaxSlots = 3;
-constexpr int kMaxInputs = 12;
-
-/// Scalars stay in device memory: threads read them, so that no launch waits for a copy.
-template <class T>
-struct ScalarInputs {
-  const void* at[kMaxInputs] = {};
-  TANDEM_DEVICE Compute<T> operator[](int i) const { return load(*static_cast<const T*>(at[i])); }
-  TANDEM_DEVICE std::int64_t integer(int i) const {
-    return *static_cast<const std::int64_t*>(at[i]);
-  }
-};
-
-template <class T>
-struct SlotPointers {
-  T* at[kMaxSlots + 1] = {};
-};
-
-template <class T, class Step>
-TANDEM_DEVICE void step_element(const Step& step, T* var, const SlotPointers<T>& slots,
-                                std::int64_t i, T gradient) {
-  using S = Compute<T>;
-  S value = load(var[i]);
-  S slot[Step::kSlots + 1] = {};
-  for (int k = 0; k < Step::kSlots; ++k) slot[k] = load(slots.at[k][i]);
-  step(value, slot, load(gradient));
-  var[i] = store<T>(value);
-  for (int k = 0; k < Step::kSlots; ++k) slots.at[k][i] = store<T>(slot[k]);
-}
-
-template <class T, class Step>
-TANDEM_KERNEL apply_kernel(T* var, SlotPointers<T> slots, const T* gradient, ScalarInputs<T> in,
-                           Step step, std::int64_t n) {
-  step.load(in);
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    step_element(step, var, slots, i, gradient[i]);
-  }
-}
 
 // Several gradients of one row are applied one after the other, in their order.
 template <class T, class Step>
@@ -140,8 +100,7 @@ void apply_step(KernelCall& call, bool sparse, const StepOf<Compute<T>>& step) {
                     gradient.as<T>(), in, step, rows, inner);
     }
   } else if (first.count > 0) {
-    TANDEM_LAUNCH((apply_kernel<T, Step>), shape_for(first.count), 0, var, slots, gradient.as<T>(),
-                  in, step, first.count);
+    launch_apply(StepTensors<T>{var, slots, gradient.as<T>(), first.count}, in, step);
   }
   call.return_reference();
 }
