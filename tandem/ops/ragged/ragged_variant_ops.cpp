@@ -32,9 +32,9 @@ void to_variant_shape(InferenceContext& c) {
 void from_variant_shape(InferenceContext& c) {
   const auto inner = c.attr<std::int64_t>("input_ragged_rank");
   const int outer = c.num_outputs() - 1;
-  if (inner >= 0 && c.input(0).has_rank() && c.input(0).rank() + inner != outer) {
-    c.fail(cat("output_ragged_rank is ", outer, ", not the ", c.input(0).rank() + inner,
-               " of the input's shape and input_ragged_rank."));
+  if (inner >= 0 && c.input(0).has_rank() && inner != outer - c.input(0).rank()) {
+    c.fail(cat("output_ragged_rank is ", outer, ", not the rank of the input, ", c.input(0).rank(),
+               ", and input_ragged_rank, ", inner, ", together."));
   }
   for (int i = 0; i < outer; ++i) c.set_output(i, vector_of(kUnknown));
   c.set_output(outer, PartialShape::unknown());
