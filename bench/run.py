@@ -10,7 +10,9 @@ Exit codes: 0 done, 1 a row could not be measured, 2 wrong usage.
 import argparse
 import json
 import os
+import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 
@@ -34,7 +36,13 @@ def parse():
                         help="only these, or those that begin so, separated by commas")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"),
                         help="the build folder that holds bench/bin/bench_NAME")
+    parser.add_argument("--out", default=os.path.join(ROOT, "build/bench"),
+                        help="the folder that results and logs go to")
+    parser.add_argument("--without", default="", help="no such peers, separated by commas")
+    parser.add_argument("--budget", type=float, default=0,
+                        help="rows that have not begun after so many seconds are left out")
     options = parser.parse_args()
+    options.without = options.without.split(",")
     spec = specs.BENCHES[options.name]
     words = options.rows.split(",") if options.rows else spec.names()
     options.rows = [name for word in words for name in spec.named(word)]
@@ -52,13 +60,16 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.spec = specs.BENCHES[options.name]
-        self.out = os.path.join(ROOT, "build/bench")
+        self.out = options.out
         os.makedirs(self.out, exist_ok=True)
         self.environment = machine.environment()
         self.environment["TANDEM_BENCH_ROOT"] = ROOT
+        if self.spec.gpu:  # the peer needs some of its memory
+            self.environment.setdefault("TANDEM_MEMORY_GROWTH", "1")
         self.running = {}  # program, and its mode if it is ours -> side
         self.installed = {}  # environment -> whether it is there
         self.ours = {}  # whether it is started again for each measurement, its mode -> our program
+        self.reported = set()  # why peers are missing
         self.rows, self.lines, self.details = [], [], []
         self.failures, self.skipped = [], []
 
@@ -90,6 +101,21 @@ class Bench:
                 say(f"{environment} can't be installed: rows without it")
         return self.installed[environment]
 
+    def check_gpu(self):
+        """Throws where our program says why it has no GPU."""
+        checked = subprocess.run(self.our_command() + ["--check"], env=self.environment,
+                                 stderr=subprocess.PIPE, text=True, check=False)
+        if checked.returncode != 0:
+            raise sides.Failure(checked.stderr.strip() or f"no GPU: code {checked.returncode}")
+
+    def missing(self, peer):
+        """Why a peer of this machine's own Python is not there; "" if it is."""
+        why = peers.missing(peer.program)
+        if why and why not in self.reported:
+            self.reported.add(why)
+            say(f"{why}: rows without it")
+        return why
+
     def peer(self, row, peer):
         """The peer's running program, or None where it can't be had."""
         program = peer.program
@@ -106,7 +132,7 @@ class Bench:
             self.running[program, mode] = self.start(peer.name, command, log, program.one_shot)
         return self.running[program, mode]
 
-    def measure(self, row, peer, side):
+    def measure(self, row, peer, side, remark=""):
         against = f" against {peer.name}" if side else ""
         say(f"{row.name}{against}")
         peer_row = (peer.row or row.name) if side else ""
@@ -116,8 +142,8 @@ class Bench:
         result = pairs.result(row, pair, peer.name if side else None)
         self.rows.append(result)
         answer = pair[0] or pair[1]
-        self.lines.append(table.line(row, result, taken, table.aim(row, peer), answer))
-        self.details.append({**result, "pairs": taken})
+        self.lines.append(table.line(row, result, taken, table.aim(row, peer), answer, remark))
+        self.details.append({**result, "pairs": taken, **({"remark": remark} if remark else {})})
 
     def count(self, row):
         """A row that is counted, not measured: once says it all."""
@@ -137,16 +163,21 @@ class Bench:
             if not self.options.peers_only:
                 self.count(row)
             return
-        wanted = () if self.options.no_peers else row.peers
-        found = [(peer, side) for peer in wanted if (side := self.peer(row, peer))]
+        wanted = [] if self.options.no_peers else [
+            peer for peer in row.peers if peer.name not in self.options.without]
+        missing = list(dict.fromkeys(why for peer in wanted if (why := self.missing(peer))))
+        found = [(peer, side) for peer in wanted
+                 if not peers.missing(peer.program) and (side := self.peer(row, peer))]
         if not found and self.options.peers_only:
             raise sides.Failure(f"{row.name} has no peer here")
         for peer, side in found or [(None, None)]:
-            self.measure(row, peer, side)
+            self.measure(row, peer, side, "" if found else "; ".join(missing))
 
     def run(self):
         if not self.options.peers_only:
             self.our_command()
+            if self.spec.gpu:
+                self.check_gpu()
         if self.options.no_peers:
             say("our figures alone, as asked")
         if self.spec.models:
@@ -154,8 +185,12 @@ class Bench:
                 ROOT, self.spec.models, lambda: self.install("tensorflow"), say)
         if self.spec.files:
             self.environment["TANDEM_BENCH_DATA"] = data_files.made(ROOT, self.options.build, say)
+        started = time.monotonic()
         for row in self.spec.rows:
             if row.name not in self.options.rows:
+                continue
+            if 0 < self.options.budget < time.monotonic() - started:
+                say(f"{row.name}: left out, {self.options.budget:g} s are over")
                 continue
             try:
                 self.measure_row(row)

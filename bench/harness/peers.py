@@ -1,12 +1,61 @@
 """Installs and compiles what a peer's program needs, and says how it is started."""
 
+import functools
 import glob
 import os
+import shutil
 import subprocess
 
 from . import sides
 
 UNREACHABLE = 3  # of bench/peers/setup.sh
+
+# Succeeds where a module of Python sees a GPU of NVIDIA's.
+SEES_GPU = {"torch": "import torch, sys; sys.exit(not torch.cuda.is_available())",
+            "jax": "import jax, sys; sys.exit(jax.default_backend() != 'gpu')"}
+
+
+def machine_python():
+    """This machine's own Python, or the one that TANDEM_BENCH_PYTHON names."""
+    return os.environ.get("TANDEM_BENCH_PYTHON", "python3")
+
+
+@functools.lru_cache(maxsize=None)
+def missing_on_machine(module):
+    """Why this machine's Python has no such module that sees a GPU; "" if it has."""
+    python = shutil.which(machine_python())
+    if not python:
+        return f"no {module}: there is no {machine_python()}"
+    sees = SEES_GPU[module]
+    if module == "torch" and os.environ.get("TANDEM_BENCH_TORCH_DEVICE") == "cpu":
+        sees = "import torch"
+    environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    done = subprocess.run([python, "-c", sees], env=environment, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == 0:
+        return ""
+    if "ModuleNotFoundError" in done.stderr:
+        return f"no {module}: {python} has none"
+    return f"no {module}: that of {python} finds no GPU"
+
+
+def missing(program):
+    """Why a program that runs by this machine's Python cannot; "" for all others."""
+    if not program.module:
+        return ""
+    if program.native and not shutil.which(os.environ.get("CXX", "c++")):
+        return f"no {program.native}: there is no C++ compiler"
+    return missing_on_machine(program.module)
+
+
+def machine_package(module):
+    """The folder of a module of this machine's Python."""
+    found = subprocess.run(
+        [machine_python(), "-c", f"import {module}, os; print(os.path.dirname({module}.__file__))"],
+        stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    if not found:
+        raise sides.Failure(f"{machine_python()} has no {module}")
+    return found
 
 
 def install(root, environment):
@@ -28,13 +77,18 @@ def site_packages(root, environment):
 
 
 def compile_flags(root, program):
-    if not program.environment:
-        return [], ["-ljpeg", "-pthread"]
-    if program.environment == "torch":
+    if program.module == "torch":
+        package = machine_package("torch")
+    elif program.environment == "torch":
         package = os.path.join(site_packages(root, "torch"), "torch")
+    elif not program.environment:
+        return [], ["-ljpeg", "-pthread"]
+    if "torch" in (program.module, program.environment):
         libraries = os.path.join(package, "lib")
         include = [package + "/include", package + "/include/torch/csrc/api/include"]
         names = ["-ltorch_cpu", "-lc10"]
+        if program.module:  # nothing refers to it: it registers the GPU's kernels
+            names += ["-Wl,--no-as-needed", "-ltorch_cuda"]
     else:
         libraries = package = os.path.join(site_packages(root, "tensorflow"), "tensorflow")
         include = [package + "/include"]
@@ -64,5 +118,6 @@ def compiled(root, program):
 def command(root, program):
     if program.native:
         return [compiled(root, program)]
-    python = os.path.join(root, "build/peers", program.environment, "bin/python")
+    python = machine_python() if program.module else os.path.join(
+        root, "build/peers", program.environment, "bin/python")
     return [python, os.path.join(root, "bench/peers", program.script)]

@@ -15,6 +15,7 @@ class Program:
     one_shot: bool = False
     ours: bool = False  # our own program a second time, for rows of ours against ours, or as a
     # client of what `environment` has
+    module: str = ""  # of this machine's own Python, where it sees a GPU: "torch" or "jax"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Bench:
     models: str = ""  # the script that exports what is measured, by TensorFlow
     files: bool = False  # whether it reads files (harness/data_files.py)
     mean: Peer | None = None  # against whom the row `geomean` is, if there is one
+    gpu: bool = False  # whether our program needs one: it says by `--check` why it has none
 
     def names(self):
         return [row.name for row in self.rows] + (["geomean"] if self.mean else [])
@@ -83,6 +85,9 @@ TENSORFLOW_LIFE = Program("tensorflow", script="tensorflow_life.py")
 TORCH_LIFE = Program("torch", script="torch_life.py")
 AGAIN = Program("", ours=True)
 AGAIN_MEMORY = Program("", ours=True, one_shot=True)
+TORCH_GPU = Program("", script="torch_gpu.py", module="torch")
+LIBTORCH_GPU = Program("", native="libtorch_gpu", module="torch")
+JAX_GPU = Program("", script="jax_gpu.py", module="jax")
 TENSORFLOW_REMOTE = Program("tensorflow", script="tensorflow_remote.py")
 TENSORFLOW_SERVERS = Program("tensorflow", ours=True)  # our client, their servers
 
@@ -212,6 +217,28 @@ def gpu_host():
     yield Row("eager_kernels", "launches/op", "lower", (), counted=True)
 
 
+def gpu():
+    for size in (1024, 2048, 4096, 8192):
+        for dtype, tolerance in (("bfloat16", 1e-2), ("float", 1e-4)):
+            yield Row(f"{dtype}_{size}", "ms", "lower",
+                      (Peer("torch", TORCH_GPU, 0.97), Peer("jax", JAX_GPU)), tolerance=tolerance)
+    yield Row("eager_add", "us", "lower", (Peer("libtorch", LIBTORCH_GPU, 1),), limit=3)
+    yield Row("mlp", "steps/s", "higher", (Peer("torch", TORCH_GPU, 5), Peer("jax", JAX_GPU)))
+    # The GPU's kernels and copies against the driver's own copies of as many bytes.
+    for row, plain, aim in (("host_to_device", "plain_host_to_device", 0.95),
+                            ("elementwise", "plain_device_to_device", 0.85),
+                            ("softmax", "plain_device_to_device", 0.85),
+                            ("layer_norm", "plain_device_to_device", 0.85)):
+        yield Row(row, "MB/s", "higher", (Peer("plain copy", AGAIN, aim, plain),))
+    yield Row("jpeg_busy_share", "share", "higher", (), limit=0.95)
+    for row, unit, better, compiled_aim in (("resnet50_training", "images/s", "higher", 1),
+                                            ("transformer_training", "ms", "lower", 0)):
+        yield Row(row, unit, better,
+                  (Peer("torch", TORCH_GPU, 1.1),
+                   Peer("torch compiled", TORCH_GPU, compiled_aim, f"{row}_compiled")),
+                  tolerance=0.02)
+
+
 def placement():
     yield Row("nodes_10k", "ms", "lower", (), limit=50)
     yield Row("nodes_100k", "ms", "lower", (), limit=1000)
@@ -324,6 +351,7 @@ BENCHES = {
     "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
     "devices": Bench(tuple(devices())),
     "gpu_host": Bench(tuple(gpu_host())),
+    "gpu": Bench(tuple(gpu()), gpu=True),
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
     "preprocessing": Bench(tuple(preprocessing()), files=True),

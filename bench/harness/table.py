@@ -36,16 +36,17 @@ def aim(row, peer):
     return f"{bound} {row.limit:g} {row.unit}" if row.limit else "-"
 
 
-def line(row, result, taken, aim, answer):
+def line(row, result, taken, aim, answer, remark=""):
     """`taken`: the pairs that the result comes from. Their spread is that of how far we are ahead,
-    or that of the figures where only one side was measured."""
+    or that of the figures where only one side was measured. `remark` goes to the last column."""
     both = [pairs.ratio(row, a["value"], b["value"]) for a, b in taken if a and b]
     single = [(a or b)["value"] for a, b in taken]
     low, high = min(both or single), max(both or single)
     spread = f"{low:.2f}..{high:.2f}" if both else f"{number(low)}..{number(high)}"
     return (
         result["name"], result["peer_name"] or "-", number(result["ours"]), number(result["peer"]),
-        result["unit"], times(result["ratio"]), spread, aim, work(answer))
+        result["unit"], times(result["ratio"]), spread, aim,
+        ", ".join(filter(None, (work(answer), remark))))
 
 
 def mean_line(result, aim):

@@ -310,7 +310,8 @@ class Program(unittest.TestCase):
             program.parent.mkdir(parents=True)
             program.write_text(f"#!{sys.executable}\n{FAKE}")
             program.chmod(0o755)
-            bench = run.Bench(argparse.Namespace(name="overhead", build=build, peers_only=False))
+            bench = run.Bench(argparse.Namespace(name="overhead", build=build, out=build,
+                                                   peers_only=False))
             bench.out = build
             plain = bench.our_side(FASTER_IS_LOWER)
             apart = bench.our_side(specs.Row("row", "us", "lower", (), mode="apart"))

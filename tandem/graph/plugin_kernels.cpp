@@ -241,10 +241,12 @@ void variable(TandemKernelContext* context, std::int32_t index, std::int32_t wri
     if (write != 0 && !value.writable_in_place()) {
       Array old = value;
       variable.assign(kernel_view(allocate_on(c.device(), old.dtype(), old.shape())), false);
-      replaced_values().push_back(kernel_view(std::move(old)));
-      describe(replaced_values().back(), shared);
+      describe(old, shared);
+      shared->data = kernel_view(old).raw_data();
+      shared->dims = variable.value().shape().data();
+      replaced_values().push_back(std::move(old));
     }
-    // The sizes are those of the value itself, which lasts; a view of it does not.
+    // The sizes are those that the variable keeps, not a view's, which ends here.
     describe(variable.value(), tensor);
     tensor->data = kernel_view(variable.value()).raw_data();
   });

@@ -1,6 +1,7 @@
 #include "tests/reference/keras/records.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -37,6 +38,11 @@ Value value_of(const tandem::Tensor& t) {
 
 }  // namespace
 
+std::string data_folder() {
+  const char* const given = std::getenv("TANDEM_TEST_DATA");
+  return given != nullptr ? given : KERAS_DATA;
+}
+
 tandem::Tensor tensor_of(const Json& record) {
   if (record.is_null()) return {};
   const Value value = decode(record);
@@ -66,8 +72,7 @@ void expect_equal(const tandem::Tensor& got, const Json& want, const std::string
 void for_each_record(const std::string& name, const std::string& key,
                      const std::set<std::string>& missing,
                      const std::function<void(const Json& record)>& check) {
-  const std::vector<Json> lines =
-      read_lines(std::string(KERAS_DATA) + "/keras_" + name + ".jsonl.gz");
+  const std::vector<Json> lines = read_lines(data_folder() + "/keras_" + name + ".jsonl.gz");
   std::set<std::string> left_out;
   std::size_t checked = 0;
   for (std::size_t i = 1; i < lines.size(); ++i) {

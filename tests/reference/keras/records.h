@@ -15,6 +15,9 @@ namespace reference {
 
 using Json = nlohmann::json;
 
+/// The folder of the stored files: TANDEM_TEST_DATA, or that of the sources.
+std::string data_folder();
+
 /// The stored tensor; undefined for null.
 tandem::Tensor tensor_of(const Json& record);
 std::vector<tandem::Tensor> tensors_of(const Json& records);

@@ -108,7 +108,7 @@ TEST(KerasReference, TrainingEagerly) {
 }
 
 std::string stored_summary(const std::string& name) {
-  std::ifstream file(std::string(KERAS_DATA) + "/keras_summary_" + name + ".txt");
+  std::ifstream file(data_folder() + "/keras_summary_" + name + ".txt");
   EXPECT_TRUE(file.good()) << name;
   std::stringstream text;
   text << file.rdbuf();
