@@ -28,7 +28,7 @@ ParameterState begin_state(const proto::StateHead& head) {
   state.replicas_to_aggregate = head.settings->replicas_to_aggregate;
   state.max_staleness = head.settings->max_staleness;
   state.add_applied(head.coordinator);
-  state.parameters = zeros_of(head.parameter);
+  state.parameters = uninitialized_of(head.parameter);
   return state;
 }
 
@@ -67,22 +67,18 @@ Array uninitialized_of(const proto::ParameterHead& head) {
   return Array(dtype, Shape(head.dim));
 }
 
-Parameters zeros_of(const std::vector<proto::ParameterHead>& heads) {
+Parameters uninitialized_of(const std::vector<proto::ParameterHead>& heads) {
   Parameters parameters;
   for (const proto::ParameterHead& head : heads) {
     Parameter& parameter = parameters[head.name];
     if (parameter.value.valid())
       throw InvalidArgumentError(cat("There are two variables '", head.name, "'."));
     parameter.value = uninitialized_of(head);
-    const auto zeros = [&] {
-      return Array::zeros(parameter.value.dtype(), parameter.value.shape());
-    };
-    parameter.value = zeros();
     parameter.version = head.version;
     constexpr int kMaxSlots = 2;  // Adam's
     if (head.slots < 0 || head.slots > kMaxSlots)
       throw InvalidArgumentError(cat("'", head.name, "' cannot have ", head.slots, " slots."));
-    for (int s = 0; s < head.slots; ++s) parameter.slots.push_back(zeros());
+    for (int s = 0; s < head.slots; ++s) parameter.slots.push_back(uninitialized_of(head));
   }
   return parameters;
 }

@@ -40,8 +40,9 @@ proto::ParameterHead head_of(const std::string& name, const Parameter& parameter
 /// can be none.
 Array uninitialized_of(const proto::ParameterHead& head);
 std::vector<proto::ParameterHead> heads_of(const Parameters& parameters);
-/// Variables, and their slots, that are all 0. Throws InvalidArgumentError.
-Parameters zeros_of(const std::vector<proto::ParameterHead>& heads);
+/// Variables and their slots, whose numbers are not set: memory that is not touched costs no time.
+/// Throws InvalidArgumentError.
+Parameters uninitialized_of(const std::vector<proto::ParameterHead>& heads);
 
 /// A copy of the bytes [begin, end) of a value, as a field.
 void append_copy_field(Bytes& message, int field, const Array& value, std::size_t begin,

@@ -165,6 +165,7 @@ class DurableStateTest : public testing::Test {
     start();
     proto::CreateParametersRequest request;
     request.optimizer.make().name = "adam";
+    request.optimizer.make().learning_rate = 0.01;
     Parameters variables;
     variables["w"].value = Array::zeros(DType::kFloat, Shape{kSize});
     Array words(DType::kString, Shape{2});
@@ -185,7 +186,9 @@ class DurableStateTest : public testing::Test {
             request, variables, {"words"}, 32)
             .state_id;
   }
-  ~DurableStateTest() override { server_->close(); }
+  ~DurableStateTest() override {
+    if (server_) server_->close();
+  }
 
   void start(std::uint64_t max_log_bytes = 1000) {
     if (server_) server_->close();
@@ -243,7 +246,7 @@ class DurableStateTest : public testing::Test {
     Direct direct{*methods_};
     pull_parameters(
         std::make_shared<ParameterClient>(std::vector<ParameterClient::Replica>{{"a", &direct}}),
-        write_message(request), nullptr, [&](const Status& status, PulledParameters pulled) {
+        std::move(bytes), nullptr, [&](const Status& status, PulledParameters pulled) {
           EXPECT_TRUE(status.ok()) << status.message;
           result = std::move(pulled);
         });
@@ -336,6 +339,7 @@ TEST_F(DurableStateTest, AStateOfAnEarlierVersionIsRead) {
   snapshot.version = 5;
   snapshot.position = 6;
   snapshot.optimizer.make().name = "adam";
+  snapshot.optimizer.make().learning_rate = 0.01;
   Bytes bytes = write_message(snapshot);
   for (const char* name : {"none", "w", "words"}) {
     proto::SavedParameter head;
