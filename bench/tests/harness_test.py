@@ -312,7 +312,6 @@ class Program(unittest.TestCase):
             program.chmod(0o755)
             bench = run.Bench(argparse.Namespace(name="overhead", build=build, out=build,
                                                    peers_only=False))
-            bench.out = build
             plain = bench.our_side(FASTER_IS_LOWER)
             apart = bench.our_side(specs.Row("row", "us", "lower", (), mode="apart"))
             self.assertEqual([side.run("mode")["mode"] for side in (plain, apart)], [[], ["apart"]])

@@ -12,7 +12,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/blocking_call.h"
+#include "tandem/distribute/internal/client/create_parameters.h"
 #include "tandem/distribute/internal/client/parameter_client.h"
+#include "tandem/distribute/internal/client/parameter_pull.h"
 #include "tandem/distribute/internal/client/server_watch.h"
 #include "tandem/distribute/internal/parameters/closure_graph.h"
 #include "tandem/distribute/internal/parameters/coordinator.h"
@@ -137,6 +139,17 @@ struct ParameterServerStrategy::Impl {
     auto [status, reply] = answer.get_future().get();
     if (!status.ok()) std::rethrow_exception(status.error());
     return std::move(reply);
+  }
+
+  static PulledParameters pull(const ServerTask& server, Bytes request) {
+    std::promise<std::pair<Status, PulledParameters>> answer;
+    pull_parameters(server.variables, std::move(request), nullptr,
+                    [&answer](Status status, PulledParameters pulled) {
+                      answer.set_value({std::move(status), std::move(pulled)});
+                    });
+    auto [status, pulled] = answer.get_future().get();
+    if (!status.ok()) std::rethrow_exception(status.error());
+    return std::move(pulled);
   }
 
   // What the strategy asks for, or the servers where that is more. Waits for the servers.
@@ -345,28 +358,31 @@ void ParameterServerStrategy::add_variables(const std::vector<Variable>& trainab
     message.max_staleness = impl_->options.max_staleness;
     message.home = impl_->servers[s].task;
     message.replicas_have_it = impl_->watch && !without.contains(message.home);
-    Bytes request = write_message(message);
+    Parameters parameters;
+    std::set<std::string> names_of_state;
+    std::size_t size = 0;
     for (std::size_t v = 0; v < shards.size(); ++v) {
       for (const Shard& shard : shards[v]) {
         if (shard.server != static_cast<int>(s)) continue;
-        proto::NamedValue head;
-        head.name = shard.name;
-        head.state = v >= trainable.size();
-        Bytes parameter = write_message(head);
-        append_tensor_field(
-            parameter, 2,
-            shards[v].size() == 1 ? values[v] : values[v].slice_outer(shard.begin, shard.end));
-        append_bytes_field(request, 1, std::move(parameter));
+        Array& value = parameters[shard.name].value;
+        value = shards[v].size() == 1 ? values[v] : values[v].slice_outer(shard.begin, shard.end);
+        size += value.num_bytes();
+        if (v >= trainable.size()) names_of_state.insert(shard.name);
       }
     }
     const Impl::ServerTask& server = impl_->servers[s];
-    Bytes reply =
-        without.contains(server.task)
-            ? blocking_call(*server.channel, kCreateParameters, std::move(request),
-                            {.timeout = ParameterClient::kPatience, .wait_for_ready = true})
-            : impl_->call(server, kCreateParameters, std::move(request));
-    proto::CreateParametersResponse response;
-    read_message(reply, response);
+    // A server that is to keep them in a folder writes all of them before it answers.
+    constexpr std::size_t kMinBytesPerSecond = std::size_t{16} << 20;
+    const auto timeout =
+        ParameterClient::kPatience + std::chrono::seconds(size / kMinBytesPerSecond);
+    const auto call = [&](const char* method, Bytes request) {
+      return without.contains(server.task)
+                 ? blocking_call(*server.channel, method, std::move(request),
+                                 {.timeout = timeout, .wait_for_ready = true})
+                 : impl_->call(server, method, std::move(request));
+    };
+    const proto::CreateParametersResponse response =
+        create_parameters(call, message, parameters, names_of_state);
     if (without.contains(server.task)) impl_->watch->begin(server.task);
     impl_->servers[s].state_id = response.state_id;
     impl_->num_updates = std::max(impl_->num_updates, response.num_updates);
@@ -401,27 +417,25 @@ void ParameterServerStrategy::read_variables() {
         if (shard.server == static_cast<int>(s)) request.name.push_back(shard.name);
       }
     }
-    Bytes reply = impl_->call(impl_->servers[s], kPullParameters, write_message(request));
-    proto::PullResponse response;
-    read_message(reply, response);
-    impl_->num_updates = std::max(impl_->num_updates, response.version);
-    for (const proto::NamedValue& value : response.parameter)
-      values[value.name] = read_tensor(value.value, reply.owner());
+    PulledParameters pulled = impl_->pull(impl_->servers[s], write_message(request));
+    impl_->num_updates = std::max(impl_->num_updates, pulled.version);
+    values.merge(pulled.values);
   }
   for (std::size_t v = 0; v < impl_->variables.size(); ++v) {
     const std::vector<Shard>& shards = impl_->shards[v];
-    Array value = values.at(shards.front().name);
+    Array value = std::exchange(values.at(shards.front().name), {});
     if (shards.size() > 1) {
       Array whole(value.dtype(), impl_->variables[v].read_value().shape());
       auto* to = static_cast<char*>(whole.raw_data());
       for (const Shard& shard : shards) {
-        const Array& part = values.at(shard.name);
+        const Array part =
+            &shard == &shards.front() ? value : std::exchange(values.at(shard.name), {});
         std::memcpy(to, part.raw_data(), part.num_bytes());
         to += part.num_bytes();
       }
       value = std::move(whole);
     }
-    impl_->variables[v].assign(Tensor(value.clone()));
+    impl_->variables[v].assign(Tensor(value.writable_in_place() ? value : value.clone()));
   }
 }
 

@@ -1,9 +1,11 @@
 #include "tests/simulation/cluster.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/distribute/internal/client/create_parameters.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/task/peers.h"
 #include "tandem/distribute/internal/wire/messages.h"
@@ -59,6 +61,7 @@ void Cluster::restart(const std::string& task) {
   options.channel = [this, task](const std::string& other) {
     return network_.channel(task, other);
   };
+  options.sizes = options_.sizes;
   options.run_later = [this](std::function<void()> work) {
     clock_.after(clock_.seconds(kMeanWriting), std::move(work));
   };
@@ -84,19 +87,23 @@ bool Cluster::is_up(const std::string& task) const {
   return found != servers_.end() && found->second.process;
 }
 
-std::string Cluster::create(const std::string& home, Bytes request) {
-  std::string state_id;
+std::string Cluster::create(const distribute::proto::CreateParametersRequest& request,
+                            const distribute::Parameters& variables,
+                            const std::set<std::string>& state) {
   distribute::MethodTable methods;
-  servers_[home].process->add_to(methods);
-  methods.call(distribute::kCreateParameters, std::move(request), {},
-               [&](const Status& status, Bytes reply) {
-                 if (!status.ok()) std::rethrow_exception(status.error());
-                 distribute::proto::CreateParametersResponse response;
-                 read_message(reply, response);
-                 state_id = response.state_id;
-               });
-  while (state_id.empty() && clock_.step(kLongWriting)) continue;
-  return state_id;
+  servers_[request.home].process->add_to(methods);
+  const auto call = [&](const char* method, Bytes bytes) {
+    std::optional<Bytes> answer;
+    methods.call(method, std::move(bytes), {}, [&answer](const Status& status, Bytes reply) {
+      if (!status.ok()) std::rethrow_exception(status.error());
+      answer = std::move(reply);
+    });
+    while (!answer && clock_.step(kLongWriting)) continue;
+    return answer.value();
+  };
+  return distribute::create_parameters(call, request, variables, state,
+                                       options_.sizes.max_part_bytes)
+      .state_id;
 }
 
 void Cluster::watch() {

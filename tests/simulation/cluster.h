@@ -22,6 +22,7 @@ class Cluster {
     int replicas = 1;
     bool durable = true;
     std::string folder;  ///< of logs, on a file system in memory
+    distribute::StateSizes sizes;
   };
   Cluster(Clock& clock, Network& network, Options options);
   ~Cluster();
@@ -29,7 +30,8 @@ class Cluster {
   const std::vector<std::string>& tasks() const { return tasks_; }
   std::vector<std::string> candidates(const std::string& home) const;
   /// Puts variables on a server, as before a training: nothing is lost yet. Returns the state's id.
-  std::string create(const std::string& home, distribute::Bytes request);
+  std::string create(const distribute::proto::CreateParametersRequest& request,
+                     const distribute::Parameters& variables, const std::set<std::string>& state);
   /// Begins to watch, once all homes have variables.
   void watch();
 

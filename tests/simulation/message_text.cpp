@@ -27,6 +27,20 @@ std::string state_text(const proto::ReplicaState& state) {
   return text;
 }
 
+std::string item_text(const proto::ForwardRequest& message) {
+  if (message.keep) return "keep the state";
+  if (message.complete) return "the state is complete";
+  proto::UpdateRecord record;
+  distribute::read_part(message.record, record);
+  if (record.head.has()) return cat("a state at ", record.head->position);
+  if (!record.part.empty()) {
+    const proto::StatePart& first = record.part.front();
+    return cat(record.part.size(), " parts from ", first.parameter, ".", first.array, " byte ",
+               first.offset);
+  }
+  return cat("an update of view ", record.epoch);
+}
+
 }  // namespace
 
 std::string short_name(const std::string& node) {
@@ -55,14 +69,13 @@ std::string request_text(std::string_view method, const std::string& request) {
   if (method == distribute::kInstallReplica) {
     proto::InstallRequest message;
     read_message(bytes, message);
-    proto::ParameterSnapshot snapshot;
-    distribute::read_part(message.snapshot, snapshot);
-    return cat(what, " ", view_text(*message.view), " at ", snapshot.position);
+    return cat(what, " ", view_text(*message.view));
   }
   if (method == distribute::kForwardRecord) {
     proto::ForwardRequest message;
     read_message(bytes, message);
-    return cat(what, " of view ", message.epoch, ", record ", message.position);
+    return cat(what, " of view ", message.epoch, ", item ", message.order, ": ",
+               item_text(message));
   }
   return what;
 }
@@ -74,7 +87,7 @@ std::string reply_text(std::string_view method, const distribute::Status& status
   if (method == distribute::kPullParameters) {
     proto::PullResponse message;
     read_message(bytes, message);
-    return cat("version ", message.version);
+    return cat("version ", message.version, message.rest.has() ? ", and there is more" : "");
   }
   if (method == distribute::kPushGradients) {
     proto::PushResponse message;
@@ -99,7 +112,10 @@ std::string reply_text(std::string_view method, const distribute::Status& status
     proto::ReplicaResponse message;
     read_message(bytes, message);
     return cat(message.accepted ? "accepted" : "refused", " in view ", message.epoch,
-               message.empty ? ", has nothing" : "");
+               message.empty ? ", has nothing" : "",
+               method == distribute::kInstallReplica
+                   ? cat(", at ", message.position, " of view ", message.position_epoch)
+                   : std::string());
   }
   return "done";
 }

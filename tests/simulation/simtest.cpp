@@ -17,8 +17,11 @@
 // killed while nothing else is wrong and every variable is on two servers: two failures at a time
 // are more than two replicas promise to survive.
 //
+// States move to logs and replicas, and from and to chief and workers, in parts of a few elements:
+// updates come, and servers are killed, while they do.
+//
 // What has to hold in the end: no closure hangs, each was applied exactly once on each server, by
-// its gradient and by what it adds to a counter, the number of updates is what the servers say, and
+// its gradient and by what it adds to counters, the number of updates is what the servers say, and
 // replicas are equal.
 
 #include <algorithm>
@@ -39,6 +42,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/parameter_client.h"
+#include "tandem/distribute/internal/client/parameter_pull.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
@@ -70,11 +74,18 @@ struct Settings {
     max_staleness = to_aggregate == 0 && clock.chance(0.3) ? 1 + clock.number(3) : 0;
     loss = clock.chance(0.3) ? 0 : std::min(0.2 * clock.seconds(0.5), kMaxLoss);
     if (given_loss) loss = *given_loss;
+    counters = 1 + clock.number(60);
+    momentum = to_aggregate == 0 && clock.chance(0.5);
+    // Mostly so small that nothing goes in one message.
+    if (clock.chance(0.8)) sizes.max_part_bytes = static_cast<std::size_t>(32 + clock.number(200));
+    sizes.max_log_bytes = clock.chance(0.5) ? 1'000 : 100'000;
   }
-  int workers, closures, servers, replicas, to_aggregate;
+  int workers, closures, servers, replicas, to_aggregate, counters;
   std::int64_t max_staleness;
   bool durable;
+  bool momentum;
   double loss;
+  StateSizes sizes;
 };
 
 class Simulation {
@@ -87,11 +98,13 @@ class Simulation {
         settings_(clock_, loss),
         cluster_(clock_, network_,
                  {settings_.servers, settings_.replicas, settings_.durable,
-                  cat("ram://simulation/", seed)}) {
+                  cat("ram://simulation/", seed), settings_.sizes}) {
     note(cat(settings_.servers, " servers, ", settings_.replicas, " replicas, ",
              settings_.durable ? "durable, " : "", settings_.workers, " workers, ",
              settings_.closures, " closures, ", settings_.to_aggregate, " in an update, staleness ",
-             settings_.max_staleness, ", loss ", settings_.loss));
+             settings_.max_staleness, ", loss ", settings_.loss,
+             settings_.momentum ? ", momentum" : "", ", messages of ",
+             settings_.sizes.max_part_bytes, " bytes"));
     for (const std::string& home : homes()) state_ids_.push_back(create(home));
     cluster_.watch();
     network_.set_loss(settings_.loss);
@@ -129,7 +142,7 @@ class Simulation {
     int closure = -1;
     int round = 0;         // answers to earlier ones are not looked at
     std::size_t open = 0;  // servers that have not answered
-    std::vector<proto::PullResponse> pulled;
+    std::vector<PulledParameters> pulled;
     std::vector<std::shared_ptr<ParameterClient>> clients;  // by home
     std::shared_ptr<Cancellation> calls = std::make_shared<Cancellation>();
   };
@@ -151,20 +164,15 @@ class Simulation {
   std::string create(const std::string& home) {
     proto::CreateParametersRequest message;
     message.home = home;
-    message.optimizer.make().name = "sgd";
+    message.optimizer.make().name = settings_.momentum ? "momentum" : "sgd";
     message.optimizer.make().learning_rate = 1;
+    message.optimizer.make().momentum = 0.5;
     message.replicas_to_aggregate = settings_.to_aggregate;
     message.max_staleness = settings_.max_staleness;
-    Bytes request = write_message(message);
-    append_named_tensor_field(request, 1, "w",
-                              Array::zeros(DType::kFloat, Shape{settings_.closures}));
-    proto::NamedValue counter;
-    counter.name = "count";
-    counter.state = true;
-    Bytes state = write_message(counter);
-    append_tensor_field(state, 2, Array::scalar<std::int64_t>(0));
-    append_bytes_field(request, 1, std::move(state));
-    return cluster_.create(home, std::move(request));
+    Parameters variables;
+    variables["w"].value = Array::zeros(DType::kFloat, Shape{settings_.closures});
+    variables["count"].value = Array::zeros(DType::kInt64, Shape{settings_.counters});
+    return cluster_.create(message, variables, {"count"});
   }
 
   // One thing that goes wrong.
@@ -250,42 +258,46 @@ class Simulation {
     pull(w);
   }
 
-  // Calls all servers, and `end` when they have answered.
-  void ask_all(int w, const char* method, const std::function<Bytes(std::size_t home)>& request,
-               const std::function<void(std::size_t home, Bytes reply)>& answer,
+  // Asks all servers, and calls `end` when they have answered. `ask` gets a server and what its
+  // answer is to be given to.
+  template <class Reply>
+  void ask_all(int w,
+               const std::function<void(std::size_t home, std::function<void(Status, Reply)>)>& ask,
+               const std::function<void(std::size_t home, Reply reply)>& answer,
                const std::function<void()>& end) {
     Worker& asking = worker(w);
     const int round = ++asking.round, life = asking.life;
     asking.open = homes().size();
     for (std::size_t h = 0; h < homes().size(); ++h) {
-      asking.clients[h]->call(
-          method, request(h), asking.calls,
-          [this, w, h, round, life, answer, end](const Status& status, Bytes reply) {
-            Worker& asked = worker(w);
-            if (asked.life != life || asked.round != round) return;
-            if (!status.ok()) {
-              failure_ = cat(homes()[h], ": ", status.message);
-              return;
-            }
-            --asked.open;
-            answer(h, std::move(reply));
-            if (asked.round == round && asked.open == 0) end();
-          });
+      ask(h, [this, w, h, round, life, answer, end](const Status& status, Reply reply) {
+        Worker& asked = worker(w);
+        if (asked.life != life || asked.round != round) return;
+        if (!status.ok()) {
+          failure_ = cat(homes()[h], ": ", status.message);
+          return;
+        }
+        --asked.open;
+        answer(h, std::move(reply));
+        if (asked.round == round && asked.open == 0) end();
+      });
     }
   }
 
   void pull(int w) {
     worker(w).pulled.assign(homes().size(), {});
-    ask_all(
-        w, kPullParameters,
-        [this](std::size_t h) {
+    ask_all<PulledParameters>(
+        w,
+        [this, w](std::size_t h, std::function<void(Status, PulledParameters)> done) {
           proto::PullRequest message;
           message.home = homes()[h];
           message.state_id = state_ids_[h];
-          message.name = {"w"};
-          return write_message(message);
+          message.name = {"w", "count"};
+          pull_parameters(worker(w).clients[h], write_message(message), worker(w).calls,
+                          std::move(done));
         },
-        [this, w](std::size_t h, Bytes reply) { read_message(reply, worker(w).pulled[h]); },
+        [this, w](std::size_t h, PulledParameters pulled) {
+          worker(w).pulled[h] = std::move(pulled);
+        },
         [this, w] {
           clock_.after(clock_.seconds(0.05), [this, w, life = worker(w).life] {
             if (worker(w).life == life) push(w);
@@ -297,9 +309,11 @@ class Simulation {
   void push(int w) {
     Array gradient = Array::zeros(DType::kFloat, Shape{settings_.closures});
     gradient.data<float>()[worker(w).closure] = 1;
-    ask_all(
-        w, kPushGradients,
-        [&](std::size_t h) {
+    Array ones(DType::kInt64, Shape{settings_.counters});
+    std::fill_n(ones.data<std::int64_t>(), settings_.counters, 1);
+    ask_all<Bytes>(
+        w,
+        [&](std::size_t h, ReplyDone done) {
           proto::PushRequest message;
           message.home = homes()[h];
           message.state_id = state_ids_[h];
@@ -314,9 +328,10 @@ class Simulation {
           counted.name = "count";
           counted.adds = true;
           Bytes change = write_message(counted);
-          append_tensor_field(change, 2, Array::scalar<std::int64_t>(1));
+          append_tensor_field(change, 2, ones);
           append_bytes_field(request, 8, std::move(change));
-          return request;
+          worker(w).clients[h]->call(kPushGradients, std::move(request), worker(w).calls,
+                                     std::move(done));
         },
         [this, w](std::size_t, Bytes reply) {
           proto::PushResponse response;
@@ -405,39 +420,46 @@ class Simulation {
     message.name = {"w", "count"};
     std::string wrong = cat(task, " does not answer");
     bool answered = false;
-    const auto look = [&](const Status& status, Bytes reply) {
-      answered = true;
-      wrong = status.ok() ? check_values(reply, task) : cat(task, ": ", status.message);
-    };
-    if (task == homes()[h]) {
-      client("test", task)->call(kPullParameters, write_message(message), nullptr, look);
-    } else {
-      network_.channel("test", task)->call(kPullParameters, write_message(message), {}, look);
-    }
+    // A replica that is no home's answers, too.
+    const auto asked =
+        task == homes()[h]
+            ? client("test", task)
+            : std::make_shared<ParameterClient>(
+                  std::vector<ParameterClient::Replica>{{task, network_.channel("test", task)}});
+    pull_parameters(asked, write_message(message), nullptr,
+                    [&](const Status& status, const PulledParameters& pulled) {
+                      answered = true;
+                      wrong = status.ok() ? check_values(h, pulled, task)
+                                          : cat(task, ": ", status.message);
+                    });
     const double until = clock_.now() + 100;
     while (!answered && clock_.step(until)) continue;
     return wrong;
   }
 
-  std::string check_values(Bytes& reply, const std::string& task) {
-    proto::PullResponse response;
-    read_message(reply, response);
-    if (response.parameter.size() != 2) return cat(task, " has lost a variable");
-    const Array count = read_tensor(response.parameter[1].value, reply.owner());
-    if (count.data<std::int64_t>()[0] != settings_.closures)
-      return cat(task, " has counted ", count.data<std::int64_t>()[0], " closures");
-    const Array value = read_tensor(response.parameter[0].value, reply.owner());
+  std::string check_values(std::size_t h, const PulledParameters& pulled, const std::string& task) {
+    if (pulled.values.size() != 2) return cat(task, " has lost a variable");
+    const Array& counts = pulled.values.at("count");
+    for (const std::int64_t count : counts.values<std::int64_t>()) {
+      if (count != settings_.closures) return cat(task, " has counted ", count, " closures");
+    }
+    const Array& value = pulled.values.at("w");
+    const auto [known, is_first] = values_.try_emplace(h, value);
+    if (!is_first && !(known->second == value)) return cat(task, " differs from ", homes()[h]);
     const int replicas = settings_.to_aggregate;
     double sum = 0;
     for (int k = 0; k < settings_.closures; ++k) {
       const float applied = -value.data<float>()[k];
       sum += applied;
-      const bool is_once = replicas == 0
+      // Momentum adds less than 1.
+      const bool is_once = settings_.momentum ? applied >= 1.0f && applied <= 2.0f
+                           : replicas == 0
                                ? applied == 1.0f
                                : applied > 0.99f / static_cast<float>(replicas) && applied <= 1.0f;
       if (!is_once) return cat("closure ", k, " is ", applied, " on ", task);
     }
-    const auto updates = static_cast<double>(response.version);
+    const auto updates = static_cast<double>(pulled.version);
+    if (settings_.momentum) return {};
     if (sum < updates - 1e-3 || sum > updates + 1e-3)
       return cat(task, " has applied ", sum, " in ", updates, " updates");
     return {};
@@ -452,8 +474,9 @@ class Simulation {
   std::vector<std::string> state_ids_;
   std::vector<Worker> workers_;
   std::set<int> waiting_, finished_;
-  std::set<std::size_t> flushed_;    // homes that have not answered yet
-  std::multiset<std::string> down_;  // killed, paused or cut off
+  std::set<std::size_t> flushed_;        // homes that have not answered yet
+  std::map<std::size_t, Array> values_;  // that the homes had in the end
+  std::multiset<std::string> down_;      // killed, paused or cut off
   double progress_ = 0;
   bool calm_ = false;  // nothing more goes wrong
 };

@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/client/parameter_client.h"
+#include "tandem/distribute/internal/client/parameter_pull.h"
 #include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/parameters/row_lookup.h"
 #include "tandem/distribute/internal/wire/messages.h"
@@ -196,32 +197,66 @@ class ClosureService::Run : public std::enable_shared_from_this<ClosureService::
       }
     }
     if (requests.empty()) return compute({});
-    call_all(kPullParameters, requests, [self = shared_from_this()](std::vector<Bytes> replies) {
-      std::map<std::string, Array> shards;
-      {
-        const MutexLock lock(self->closure_->mutex);
-        Closure::Cache& cache = self->closure_->cache;
-        self->pulled_.resize(replies.size());
-        // Runs at the same time may have pulled newer values; what this one has pulled is for it.
-        shards = cache.shards;
-        for (std::size_t s = 0; s < replies.size(); ++s) {
-          proto::PullResponse response;
-          read_message(replies[s], response);
-          self->pulled_[s] = {response.version, response.term};
-          const bool is_newest = response.term != cache.servers[s].term ||
-                                 response.version >= cache.servers[s].version;
-          for (const proto::NamedValue& value : response.parameter) {
-            Array array = read_tensor(value.value, replies[s].owner());
-            if (is_newest) cache.shards[value.name] = array;
-            shards[value.name] = std::move(array);
-          }
-          for (const proto::NamedValue& rows : response.rows)
-            shards[rows.name] = read_tensor(rows.value, replies[s].owner());
-          if (is_newest) cache.servers[s] = self->pulled_[s];
+    pull_all(std::move(requests));
+  }
+
+  void pull_all(std::vector<Bytes> requests) {
+    struct Pulls {
+      Mutex mutex;
+      std::size_t open TANDEM_GUARDED_BY(mutex);
+      std::vector<PulledParameters> pulled TANDEM_GUARDED_BY(mutex);
+      Status error TANDEM_GUARDED_BY(mutex);
+    };
+    const auto pulls = std::make_shared<Pulls>();
+    {
+      const MutexLock lock(pulls->mutex);
+      pulls->open = requests.size();
+      pulls->pulled.resize(requests.size());
+    }
+    for (std::size_t s = 0; s < requests.size(); ++s) {
+      pull_parameters(closure_->servers[s].client, std::move(requests[s]), cancellation_,
+                      [self = shared_from_this(), pulls, s](Status status, PulledParameters one) {
+                        std::vector<PulledParameters> all;
+                        {
+                          const MutexLock lock(pulls->mutex);
+                          if (!status.ok() && pulls->error.ok()) pulls->error = std::move(status);
+                          pulls->pulled[s] = std::move(one);
+                          if (--pulls->open > 0) return;
+                          status = pulls->error;
+                          all = std::move(pulls->pulled);
+                        }
+                        if (!status.ok()) return self->end(std::move(status), {});
+                        try {
+                          self->take(std::move(all));
+                        } catch (...) {
+                          self->end(Status::of(std::current_exception()), {});
+                        }
+                      });
+    }
+  }
+
+  // What was pulled, by server.
+  void take(std::vector<PulledParameters> all) {
+    std::map<std::string, Array> shards;
+    {
+      const MutexLock lock(closure_->mutex);
+      Closure::Cache& cache = closure_->cache;
+      pulled_.resize(all.size());
+      // Runs at the same time may have pulled newer values; what this one has pulled is for it.
+      shards = cache.shards;
+      for (std::size_t s = 0; s < all.size(); ++s) {
+        pulled_[s] = {all[s].version, all[s].term};
+        const bool is_newest =
+            all[s].term != cache.servers[s].term || all[s].version >= cache.servers[s].version;
+        for (auto& [name, value] : all[s].values) {
+          if (is_newest) cache.shards[name] = value;
+          shards[name] = std::move(value);
         }
+        for (auto& [name, rows] : all[s].rows) shards[name] = std::move(rows);
+        if (is_newest) cache.servers[s] = pulled_[s];
       }
-      self->compute(shards);
-    });
+    }
+    compute(shards);
   }
 
   void compute(const std::map<std::string, Array>& shards) {

@@ -12,10 +12,23 @@ ReplyDone both(ReplyDone one, ReplyDone other) {
       };
 }
 
-CommitQueue::Entry& CommitQueue::add(std::int64_t position, Bytes record, bool logged,
-                                     bool forwarded) {
+CommitQueue::Entry& CommitQueue::add(std::int64_t position, Bytes record, std::int64_t epoch_before,
+                                     bool logged, bool forwarded) {
   return entries_.emplace_back(
-      Entry{next_serial_++, position, std::move(record), logged, forwarded});
+      Entry{next_serial_++, position, std::move(record), epoch_before, logged, forwarded});
+}
+
+std::optional<std::vector<const CommitQueue::Entry*>> CommitQueue::updates_after(
+    std::int64_t position, std::int64_t epoch, std::int64_t last) const {
+  std::vector<const Entry*> updates;
+  for (const Entry& entry : entries_) {
+    if (entry.record.empty() || entry.position <= position) continue;
+    const bool is_next = entry.position == position + 1 + static_cast<std::int64_t>(updates.size());
+    if (!is_next || (updates.empty() && entry.epoch_before != epoch)) return std::nullopt;
+    updates.push_back(&entry);
+  }
+  if (position + static_cast<std::int64_t>(updates.size()) != last) return std::nullopt;
+  return updates;
 }
 
 void CommitQueue::wait(Done done, Actions& actions) {

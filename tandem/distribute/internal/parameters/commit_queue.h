@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tandem/distribute/internal/rpc/rpc.h"
@@ -25,7 +26,8 @@ class CommitQueue {
   struct Entry {
     std::uint64_t serial = 0;  ///< of this entry, and of no later one of the queue
     std::int64_t position = 0;
-    Bytes record;  ///< as replicas get it; empty for a snapshot
+    Bytes record;                   ///< as replicas get it; empty for what is no update
+    std::int64_t epoch_before = 0;  ///< of the update before the record
     bool logged = false;
     bool forwarded = false;
     Status status = {};
@@ -33,7 +35,12 @@ class CommitQueue {
   };
 
   /// Positions rise. The reference is good until the queue changes.
-  Entry& add(std::int64_t position, Bytes record, bool logged, bool forwarded);
+  Entry& add(std::int64_t position, Bytes record, std::int64_t epoch_before, bool logged,
+             bool forwarded);
+  /// The updates after the one at a position, up to `last`, if they are all here and the one at
+  /// that position is of that epoch.
+  std::optional<std::vector<const Entry*>> updates_after(std::int64_t position, std::int64_t epoch,
+                                                         std::int64_t last) const;
   bool empty() const { return entries_.empty(); }
   const std::deque<Entry>& entries() const { return entries_; }
   /// Once everything that was added so far is everywhere; at once if it is.

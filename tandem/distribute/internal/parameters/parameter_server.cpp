@@ -44,8 +44,9 @@ std::shared_ptr<ParameterStore> ParameterServer::add(const std::string& home) {
   std::string folder = options_.folder;
   if (!folder.empty() && home != options_.task) folder += "/" + folder_of_home(home);
   try {
-    store = std::make_shared<ParameterStore>(ParameterStore::Options{
-        options_.task, home, std::move(folder), options_.channel, options_.run_later});
+    store = std::make_shared<ParameterStore>(
+        ParameterStore::Options{options_.task, home, std::move(folder), options_.channel,
+                                options_.run_later, options_.sizes});
   } catch (...) {
     stores_.erase(home);
     throw;
@@ -82,6 +83,7 @@ void ParameterServer::add_to(MethodTable& methods) {
     });
   };
   serve(kCreateParameters, &ParameterStore::create);
+  serve(kUploadParameters, &ParameterStore::upload);
   serve(kPullParameters, &ParameterStore::pull);
   serve(kPushGradients, &ParameterStore::push);
   serve(kFlushGradients, &ParameterStore::flush);

@@ -23,6 +23,7 @@ class ParameterServer {
     int replicas = 1;  ///< tasks that should hold each variable, this one included
     std::function<Channel*(const std::string& task)> channel = {};
     UpdateLog::RunLater run_later = {};  ///< of its logs
+    StateSizes sizes = {};
   };
   /// Throws DataLossError if what the folder holds is damaged.
   explicit ParameterServer(Options options);

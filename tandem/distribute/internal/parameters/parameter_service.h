@@ -4,6 +4,7 @@ namespace tandem::distribute {
 
 // Methods of parameter servers, for the chief and workers.
 inline constexpr const char* kCreateParameters = "/tandem.ParameterService/Create";
+inline constexpr const char* kUploadParameters = "/tandem.ParameterService/Upload";
 inline constexpr const char* kPullParameters = "/tandem.ParameterService/Pull";
 inline constexpr const char* kPushGradients = "/tandem.ParameterService/Push";
 inline constexpr const char* kFlushGradients = "/tandem.ParameterService/Flush";

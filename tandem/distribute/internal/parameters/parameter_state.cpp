@@ -118,32 +118,22 @@ void ParameterState::apply_record(const Bytes& record) {
   }
   if (!group.empty()) apply(group);
   if (message.settings.has()) apply(*message.settings);
+  if (!group.empty() || message.settings.has()) epoch = message.epoch;
 }
 
-Bytes ParameterState::snapshot(const proto::ReplicaView& view) const {
-  proto::ParameterSnapshot message;
-  message.state_id = id;
-  message.version = version;
-  message.position = position;
-  message.optimizer.make() = optimizer;
-  message.replicas_to_aggregate = replicas_to_aggregate;
-  message.max_staleness = max_staleness;
-  message.view.make() = view;
-  for (const auto& [name, numbers] : applied) {
-    proto::SavedCoordinator& saved = message.coordinator.emplace_back();
-    saved.name = name;
-    saved.below = numbers.below;
-    saved.above.assign(numbers.above.begin(), numbers.above.end());
+void ParameterState::add_applied(const std::vector<proto::SavedCoordinator>& coordinators) {
+  for (const proto::SavedCoordinator& saved : coordinators) {
+    Applied& numbers = applied[saved.name];
+    numbers.below = saved.below;
+    numbers.above.insert(saved.above.begin(), saved.above.end());
   }
-  Bytes bytes = write_message(message);
+}
+
+std::uint64_t ParameterState::num_bytes() const {
+  std::uint64_t bytes = 0;
   for (const auto& [name, parameter] : parameters) {
-    proto::SavedParameter head;
-    head.name = name;
-    head.version = parameter.version;
-    Bytes saved = write_message(head);
-    append_tensor_field(saved, 2, parameter.value);
-    for (const Array& slot : parameter.slots) append_tensor_field(saved, 3, slot);
-    append_bytes_field(bytes, 5, std::move(saved));
+    bytes += parameter.value.num_bytes();
+    for (const Array& slot : parameter.slots) bytes += slot.num_bytes();
   }
   return bytes;
 }
@@ -162,16 +152,14 @@ ParameterState ParameterState::of_snapshot(const proto::ParameterSnapshot& snaps
     parameter.version = saved.version;
     for (const std::string_view slot : saved.slot) parameter.slots.push_back(read_owned(slot));
   }
-  for (const proto::SavedCoordinator& saved : snapshot.coordinator) {
-    Applied& numbers = state.applied[saved.name];
-    numbers.below = saved.below;
-    numbers.above.insert(saved.above.begin(), saved.above.end());
-  }
+  state.add_applied(snapshot.coordinator);
   return state;
 }
 
-Bytes record_of(const Pushes& group) {
-  Bytes record;
+Bytes record_of(const Pushes& group, std::int64_t epoch) {
+  proto::UpdateRecord head;
+  head.epoch = epoch;
+  Bytes record = write_message(head);
   for (const auto& push : group) append_bytes_field(record, 1, push->request);
   return record;
 }

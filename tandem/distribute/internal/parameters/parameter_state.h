@@ -37,6 +37,9 @@ struct ParameterState {
   std::int64_t max_staleness = 0;
   std::int64_t version = 0;   ///< updates that were applied
   std::int64_t position = 0;  ///< records that were applied
+  /// That of the view in which the last of them was applied first. States of one training that are equal
+  /// in position and epoch are equal, if the epoch is above 0.
+  std::int64_t epoch = 0;
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Applied> applied;  ///< by coordinator
 
@@ -50,12 +53,14 @@ struct ParameterState {
   /// Throws InvalidArgumentError if there is none.
   const Parameter& find(const std::string& name) const;
 
-  /// A serialized ParameterSnapshot, which shares the values' memory.
-  Bytes snapshot(const proto::ReplicaView& view) const;
+  void add_applied(const std::vector<proto::SavedCoordinator>& coordinators);
+  std::uint64_t num_bytes() const;
+
+  /// As earlier versions have written it.
   static ParameterState of_snapshot(const proto::ParameterSnapshot& snapshot);
 };
 
-/// The record of a group.
-Bytes record_of(const Pushes& group);
+/// The record of a group that is applied in a view of that epoch.
+Bytes record_of(const Pushes& group, std::int64_t epoch);
 
 }  // namespace tandem::distribute

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/distribute/internal/parameters/gather_rows.h"
+#include "tandem/distribute/internal/parameters/pull_reply.h"
 #include "tandem/distribute/internal/wire/messages.h"
 #include "tandem/distribute/internal/wire/request_ids.h"
 #include "tandem/distribute/internal/wire/tensor_message.h"
@@ -26,12 +26,7 @@ ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
   }
   if (options_.folder.empty()) return;
   log_ = std::make_unique<UpdateLog>(options_.folder, options_.run_later);
-  const bool found = log_->recover([this](std::string_view bytes) { restore(bytes); },
-                                   [this](std::string_view bytes) { replay(bytes); });
-  Actions none;
-  const MutexLock lock(mutex_);
-  // The log goes on, unless there is more to read again than a snapshot has.
-  if (found && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, true, none);
+  recover();
 }
 
 ParameterStore::~ParameterStore() = default;
@@ -59,11 +54,66 @@ void ParameterStore::check_serves(const std::string& state_id) const {
   }
 }
 
+void ParameterStore::check_same(const std::vector<proto::ParameterHead>& heads) const {
+  for (const proto::ParameterHead& head : heads) {
+    const auto found = state_.parameters.find(head.name);
+    if (found != state_.parameters.end() && heads.size() == state_.parameters.size()) {
+      const proto::ParameterHead here = head_of(head.name, found->second);
+      if (here.dtype == head.dtype && here.dim == head.dim && here.slots == head.slots) continue;
+    }
+    throw FailedPreconditionError(
+        cat("The parameter server ", options_.task,
+            " holds the variables of another training: they differ in '", head.name,
+            "' or in number. Start it with another --durable folder, or without."));
+  }
+}
+
+void ParameterStore::begin_upload(const proto::CreateParametersRequest& request,
+                                  const std::vector<proto::ParameterHead>& heads) {
+  Parameters parameters;
+  for (const proto::ParameterHead& head : heads) {
+    if (!parameters.emplace(head.name, Parameter{uninitialized_of(head)}).second)
+      throw InvalidArgumentError(cat("There are two variables '", head.name, "'."));
+  }
+  PartReceiver parts(parameters);
+  for (const proto::ParameterHead& head : heads) {
+    if (!head.state) add_slots(parameters.at(head.name), *request.optimizer);
+  }
+  const MutexLock lock(mutex_);
+  if (upload_ && upload_->name == request.upload) return;  // a repeated message
+  upload_.emplace(Upload{request.upload, std::move(parameters), std::move(parts)});
+}
+
+Parameters ParameterStore::take_upload(const std::string& name) {
+  if (!upload_ || upload_->name != name || !upload_->parts.complete()) {
+    throw AbortedError(cat("The parameter server ", options_.task,
+                           " was started again, or another chief came, while it was sent its ",
+                           "variables. Start the program again."));
+  }
+  Parameters parameters = std::move(upload_->parameters);
+  upload_.reset();
+  return parameters;
+}
+
+void ParameterStore::upload(Bytes request, const ReplyDone& done) {
+  proto::UploadRequest message;
+  read_message(request, message);
+  {
+    const MutexLock lock(mutex_);
+    // A late message may belong to another upload, or to one that has ended.
+    if (upload_ && upload_->name == message.upload) {
+      for (const proto::StatePart& part : message.part)
+        upload_->parts.add(part, upload_->parameters);
+    }
+  }
+  done({}, {});
+}
+
 void ParameterStore::create(Bytes request, const ReplyDone& done) {
   proto::CreateParametersRequest message;
   read_message(request, message);
   check_optimizer(*message.optimizer);
-  std::map<std::string, Parameter> made;
+  Parameters made;
   for (const proto::NamedValue& parameter : message.parameter) {
     Parameter& added = made[parameter.name];
     if (added.value.valid())
@@ -71,6 +121,10 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
     added.value = read_tensor(parameter.value, nullptr).clone();
     if (!parameter.state) add_slots(added, *message.optimizer);
   }
+  std::vector<proto::ParameterHead> heads = message.head;
+  for (proto::ParameterHead& head : heads)
+    head.slots = head.state ? 0 : static_cast<std::int32_t>(num_slots(*message.optimizer));
+  if (heads.empty()) heads = heads_of(made);
   proto::TrainingSettings settings;
   settings.optimizer.make() = *message.optimizer;
   settings.replicas_to_aggregate = message.replicas_to_aggregate;
@@ -82,6 +136,7 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
     response.existed = !state_.id.empty();
     if (!response.existed && message.replicas_have_it)
       throw UnavailableError(cat("The task ", options_.task, " has no variables; replicas have."));
+    response.awaits_values = !response.existed && !message.head.empty() && !message.uploaded;
     response.state_id = response.existed ? state_.id : new_handle();
     response.num_updates = state_.version;
     const auto answer = [done, response](const Status& status) {
@@ -89,29 +144,29 @@ void ParameterStore::create(Bytes request, const ReplyDone& done) {
     };
     if (response.existed) {
       check_serves(state_.id);
-      for (const auto& [name, parameter] : made) {
-        const auto found = state_.parameters.find(name);
-        if (found == state_.parameters.end() ||
-            found->second.value.shape() != parameter.value.shape() ||
-            found->second.value.dtype() != parameter.value.dtype() ||
-            found->second.slots.size() != parameter.slots.size() ||
-            made.size() != state_.parameters.size()) {
-          throw FailedPreconditionError(
-              cat("The parameter server ", options_.task,
-                  " holds the variables of another training: they differ in '", name,
-                  "' or in number. Start it with another --durable folder, or without."));
-        }
-      }
+      check_same(heads);
+      upload_.reset();
+      const std::int64_t epoch_before = state_.epoch;
       state_.apply(settings);
+      state_.epoch = view_.epoch;
       proto::UpdateRecord record;
       record.settings.make() = settings;
-      commit(write_message(record), answer, actions);
-    } else {
+      record.epoch = view_.epoch;
+      commit(write_message(record), state_.position, epoch_before, answer, actions);
+    } else if (!response.awaits_values) {
+      state_.parameters = message.uploaded ? take_upload(message.upload) : std::move(made);
       state_.id = response.state_id;
-      state_.parameters = std::move(made);
       state_.apply(settings);
-      take_snapshot(answer, !has_next(), actions);
+      state_.epoch = view_.epoch;
+      const std::uint64_t serial =
+          queue_.add(state_.position, {}, state_.epoch, !log_, !has_next()).serial;
+      if (log_) begin_checkpoint(serial);
+      queue_.wait(answer, actions);
     }
+  }
+  if (response.awaits_values) {
+    begin_upload(message, heads);
+    return done({}, write_message(response));
   }
   run(actions);
 }
@@ -123,28 +178,7 @@ void ParameterStore::pull(Bytes request, const ReplyDone& done) {
   {
     const MutexLock lock(mutex_);
     check_serves(message.state_id);
-    const std::map<std::string, Parameter>& parameters = state_.parameters;
-    const auto find = [&](const std::string& name) -> const Parameter& {
-      const auto found = parameters.find(name);
-      if (found != parameters.end()) return found->second;
-      throw NotFoundError(
-          cat("The parameter server ", options_.task, " has no variable '", name, "'."));
-    };
-    proto::PullResponse response;
-    response.version = state_.version;
-    response.term = term_;
-    reply = write_message(response);
-    const bool knows = message.known_version > 0 && message.known_term == term_;
-    for (const std::string& name : message.name) {
-      const Parameter& parameter = find(name);
-      if (knows && parameter.version <= message.known_version) continue;
-      append_named_tensor_field(reply, 2, name, parameter.value);
-    }
-    for (const proto::RowsRequest& rows : message.rows) {
-      const Array index = read_tensor(rows.index, request.owner());
-      append_named_tensor_field(reply, 4, rows.name,
-                                gather_rows(find(rows.name).value, index, rows.name));
-    }
+    reply = pull_reply(state_, term_, message, request.owner(), options_.sizes.max_part_bytes);
   }
   done({}, std::move(reply));
 }
@@ -257,8 +291,10 @@ void ParameterStore::apply_waiting(Actions& actions) {
 }
 
 void ParameterStore::apply_group(Pushes group, Actions& actions) {
+  const std::int64_t epoch_before = state_.epoch;
   try {
     state_.apply(group);
+    state_.epoch = view_.epoch;
   } catch (...) {
     actions.push_back([group, error = std::current_exception()] {
       for (const auto& push : group) push->done(Status::of(error), {});
@@ -267,36 +303,27 @@ void ParameterStore::apply_group(Pushes group, Actions& actions) {
   }
   proto::PushResponse response;
   response.version = state_.version;
-  const Bytes record = log_ || has_next() ? record_of(group) : Bytes();
+  const Bytes record = log_ || has_next() ? record_of(group, view_.epoch) : Bytes();
   commit(
-      record,
+      record, state_.position, epoch_before,
       [group = std::move(group), response](const Status& status) {
         for (const auto& push : group)
           push->done(status, status.ok() ? write_message(response) : Bytes());
       },
       actions);
-  // The next task gets the record, which is before the snapshot in the queue.
-  if (log_ && log_->bytes_since_snapshot() > kMaxLogBytes) take_snapshot({}, true, actions);
+  shorten_log();
 }
 
-void ParameterStore::commit(const Bytes& record, CommitQueue::Done done, Actions& actions) {
-  const CommitQueue::Entry& entry = queue_.add(state_.position, record, !log_, !has_next());
+void ParameterStore::commit(const Bytes& record, std::int64_t position, std::int64_t epoch_before,
+                            CommitQueue::Done done, Actions& actions) {
+  const CommitQueue::Entry& entry = queue_.add(position, record, epoch_before, !log_, !has_next());
   const std::uint64_t serial = entry.serial;
   if (log_) {
     log_->append(record,
                  [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
   }
-  if (link_.ready) send(entry, actions);
+  if (link_.begun) send(entry, actions);
   queue_.wait(std::move(done), actions);
-}
-
-void ParameterStore::take_snapshot(CommitQueue::Done done, bool forwarded, Actions& actions) {
-  const std::uint64_t serial = queue_.add(state_.position, {}, !log_, forwarded).serial;
-  if (log_) {
-    log_->snapshot(state_.snapshot(view_),
-                   [this, serial](const std::exception_ptr& error) { on_logged(serial, error); });
-  }
-  if (done) queue_.wait(std::move(done), actions);
 }
 
 void ParameterStore::on_logged(std::uint64_t serial, const std::exception_ptr& error) {
@@ -308,31 +335,13 @@ void ParameterStore::on_logged(std::uint64_t serial, const std::exception_ptr& e
   run(actions);
 }
 
-void ParameterStore::restore(std::string_view bytes) {
-  proto::ParameterSnapshot message;
-  read_part(bytes, message);
-  const MutexLock lock(mutex_);
-  state_ = ParameterState::of_snapshot(message);
-  view_ = *message.view;
-}
-
-void ParameterStore::replay(std::string_view bytes) {
-  proto::UpdateRecord record;
-  read_part(bytes, record);
-  const MutexLock lock(mutex_);
-  if (record.view.has()) view_ = *record.view;
-  state_.apply_record(Bytes(std::string(bytes)));
-}
-
 void ParameterStore::drop_calls(Actions& actions) {
   const Status status{Code::kUnavailable,
                       cat("The task ", options_.task, " does not serve these variables any more.")};
   for (auto& [key, push] : waiting_)
     actions.push_back([push = std::move(push), status] { push->done(status, {}); });
   waiting_.clear();
-  for (auto& [position, record] : early_)
-    actions.push_back([done = std::move(record.done), status] { done(status, {}); });
-  early_.clear();
+  drop_incoming(actions);
   for (auto& caller : locating_)
     actions.push_back([done = std::move(caller.done), status] { done(status, {}); });
   locating_.clear();
@@ -353,10 +362,7 @@ ParameterStore::Figures ParameterStore::figures() const {
   figures.num_updates = state_.version;
   figures.num_parameters = state_.parameters.size();
   figures.num_waiting = waiting_.size();
-  for (const auto& [name, parameter] : state_.parameters) {
-    figures.bytes += parameter.value.num_bytes();
-    for (const Array& slot : parameter.slots) figures.bytes += slot.num_bytes();
-  }
+  figures.bytes = state_.num_bytes();
   figures.durable = log_ != nullptr;
   return figures;
 }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "tandem/core/thread_annotations.h"
 #include "tandem/distribute/internal/parameters/commit_queue.h"
 #include "tandem/distribute/internal/parameters/parameter_state.h"
+#include "tandem/distribute/internal/parameters/state_parts.h"
 #include "tandem/distribute/internal/parameters/update_log.h"
 #include "tandem/distribute/internal/rpc/loss_estimate.h"
 #include "tandem/distribute/internal/rpc/rpc.h"
@@ -37,6 +40,11 @@ namespace tandem::distribute {
 /// knows that it has that view, and then tasks of the one before go on. A task that has read its
 /// state from its folder takes no part until the next view.
 ///
+/// **Moving the state.** It goes to the log, and to the next task, in parts, among the updates that
+/// are applied meanwhile (state_parts.h). A task that has the state up to an update, and needs only
+/// those behind it, gets only these. One that gets a whole state gives up its own when the new one
+/// begins, and has none until that is whole; its folder keeps the old one so long.
+///
 /// Thread-safe; nothing blocks. Belongs to a shared_ptr, since calls to other tasks refer to it.
 class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
  public:
@@ -47,6 +55,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
     /// The way to another task; null if there is none. Channels outlive their calls.
     std::function<Channel*(const std::string& task)> channel = {};
     UpdateLog::RunLater run_later = {};  ///< of its log
+    StateSizes sizes = {};
   };
   /// Throws DataLossError if what the folder holds is damaged.
   explicit ParameterStore(Options options);
@@ -56,6 +65,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
 
   // Requests of the chief and of workers.
   void create(Bytes request, const ReplyDone& done);
+  void upload(Bytes request, const ReplyDone& done);
   void pull(Bytes request, const ReplyDone& done);
   void push(Bytes request, const ReplyDone& done);
   /// Pushes with numbers below a limit wait for no others than these.
@@ -66,7 +76,7 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   /// From the chief, to the first task of the view's chain, and to one that was it in an earlier
   /// view and is replaced.
   void set_view(Bytes request, const ReplyDone& done);
-  /// From the task before this one: the state, and a record to apply.
+  /// From the task before this one: that there will be a state, and what leads to it.
   void install(Bytes request, const ReplyDone& done);
   void forward(Bytes request, const ReplyDone& done);
 
@@ -84,14 +94,47 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   Figures figures() const;
 
  private:
-  // The way to the next task of the chain.
+  // The way to the next task of the chain, which gets the state and then what is applied to it.
   struct Link {
     Channel* channel = nullptr;
     std::string task = {};
     std::uint64_t generation = 0;  // answers to earlier ones are not looked at
-    bool ready = false;            // has the state
+    bool begun = false;            // has said which state it has
+    bool ready = false;            // has the state of here
     bool broken = false;           // has not answered as it should: the chief has to decide
     std::shared_ptr<Cancellation> calls = {};
+    std::int64_t order = 0;                    // of the last message
+    std::optional<PartSender> parts = {};      // of the state that are not sent
+    int open_parts = 0;                        // that are not answered
+    std::int64_t completed_at = 0;             // the position of the state that it was sent
+    std::vector<std::uint64_t> received = {};  // entries that it has, before it is ready
+  };
+  // What the task before this one sends.
+  struct Item {
+    Bytes request;
+    proto::ForwardRequest message;
+    ReplyDone done;
+  };
+  struct Incoming {
+    proto::ReplicaView view;
+    std::int64_t next = 1;               // the order of the item to be taken
+    std::map<std::int64_t, Item> early;  // that came before their predecessors
+    bool keeps = false;                  // the state that is here is the right one
+    std::unique_ptr<StateReceiver> state = {};
+    bool complete = false;
+  };
+  // A state on its way to the log.
+  struct Checkpoint {
+    std::uint64_t number;
+    std::uint64_t serial;  // of the entry that waits for it; 0: none
+    PartSender parts;
+    int open_parts = 0;
+  };
+  // Variables that the chief is sending.
+  struct Upload {
+    std::string name;
+    Parameters parameters;
+    PartReceiver parts;
   };
   // How messages to another task fare, in whichever view.
   struct Peer {
@@ -102,11 +145,6 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
     ReplyDone done;
     std::shared_ptr<Cancellation> gone;
   };
-  struct EarlyRecord {  // one that came before its predecessor
-    Bytes record;
-    ReplyDone done;
-  };
-
   bool serves() const TANDEM_REQUIRES(mutex_);
   void check_serves(const std::string& state_id) const TANDEM_REQUIRES(mutex_);
   void check_name(const std::string& variable) const TANDEM_REQUIRES(mutex_);
@@ -120,14 +158,24 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   bool has_push(const std::string& coordinator, std::int64_t sequence) const
       TANDEM_REQUIRES(mutex_);
   bool group_is_complete() const TANDEM_REQUIRES(mutex_);
-  /// Logs and forwards a record that was applied.
-  void commit(const Bytes& record, CommitQueue::Done done, Actions& actions)
-      TANDEM_REQUIRES(mutex_);
-  /// `done` is called once the state is in the log and, unless it is forwarded already, on the next
-  /// task.
-  void take_snapshot(CommitQueue::Done done, bool forwarded, Actions& actions)
-      TANDEM_REQUIRES(mutex_);
+  /// Logs and forwards an update that was applied, and led from a state of the epoch.
+  void commit(const Bytes& record, std::int64_t position, std::int64_t epoch_before,
+              CommitQueue::Done done, Actions& actions) TANDEM_REQUIRES(mutex_);
   void on_logged(std::uint64_t serial, const std::exception_ptr& error);
+  /// Throws unless the variables here are these.
+  void check_same(const std::vector<proto::ParameterHead>& heads) const TANDEM_REQUIRES(mutex_);
+  void begin_upload(const proto::CreateParametersRequest& request,
+                    const std::vector<proto::ParameterHead>& heads) TANDEM_EXCLUDES(mutex_);
+  Parameters take_upload(const std::string& name) TANDEM_REQUIRES(mutex_);
+
+  /// Reads the state that the folder has.
+  void recover();
+  /// Writes the state to the log, in parts; the entry is logged when it is all there.
+  void begin_checkpoint(std::uint64_t serial) TANDEM_REQUIRES(mutex_);
+  void continue_checkpoint() TANDEM_REQUIRES(mutex_);
+  void on_part_logged(std::uint64_t checkpoint, const std::exception_ptr& error);
+  /// Begins one if the log is long.
+  void shorten_log() TANDEM_REQUIRES(mutex_);
 
   bool is_newer(const proto::ReplicaView& view) const TANDEM_REQUIRES(mutex_) {
     return view.epoch > view_.epoch && view.epoch >= newest_epoch_;
@@ -137,9 +185,20 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   /// No longer to the task after this one, until `install_next`.
   void unlink(Actions& actions) TANDEM_REQUIRES(mutex_);
   void install_next(Actions& actions) TANDEM_REQUIRES(mutex_);
-  void on_installed(std::uint64_t generation, std::int64_t position, const Status& status,
-                    Bytes reply);
+  /// What the next task answers; false if it is not accepted, or not looked at.
+  bool is_accepted(std::uint64_t generation, const proto::ReplicaResponse& response,
+                   Actions& actions) TANDEM_REQUIRES(mutex_);
+  void on_begun(std::uint64_t generation, const Status& status, Bytes reply);
+  void on_item(std::uint64_t generation, const Status& status, Bytes reply);
+  void send_parts(Actions& actions) TANDEM_REQUIRES(mutex_);
+  void on_part(std::uint64_t generation, const Status& status, Bytes reply);
+  void send_complete(Actions& actions) TANDEM_REQUIRES(mutex_);
+  void on_complete(std::uint64_t generation, const Status& status, Bytes reply);
   struct NextCall;
+  using OnReply = std::function<void(ParameterStore& store, std::uint64_t generation,
+                                     const Status& status, Bytes reply)>;
+  void send_item(proto::ForwardRequest message, const Bytes& record, OnReply on_reply,
+                 Actions& actions) TANDEM_REQUIRES(mutex_);
   /// Calls the next task of the chain, and again where a message is lost, until so many were that
   /// the chief has to decide. What is called may be called twice.
   void call_next(const std::shared_ptr<NextCall>& call);
@@ -149,14 +208,21 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   void on_forwarded(std::uint64_t generation, std::uint64_t serial, const Status& status,
                     Bytes reply);
   void resign(std::int64_t epoch, Actions& actions) TANDEM_REQUIRES(mutex_);
+  /// The highest epoch that this task knows of.
+  std::int64_t known_epoch() const TANDEM_REQUIRES(mutex_) {
+    return std::max(view_.epoch, newest_epoch_);
+  }
+  void take_item(const Item& item, Actions& actions) TANDEM_REQUIRES(mutex_);
+  void take_record(const Item& item, Actions& actions) TANDEM_REQUIRES(mutex_);
+  /// The state is whole, and this task a replica.
+  void become_replica(CommitQueue::Done done, Actions& actions) TANDEM_REQUIRES(mutex_);
+  void drop_incoming(Actions& actions) TANDEM_REQUIRES(mutex_);
   /// Ends what waits here; the callers find who serves now.
   void drop_calls(Actions& actions) TANDEM_REQUIRES(mutex_);
   bool has_next() const TANDEM_REQUIRES(mutex_) { return !link_.task.empty(); }
 
-  void restore(std::string_view bytes);
-  void replay(std::string_view bytes);
-
-  static constexpr std::uint64_t kMaxLogBytes = std::uint64_t{256} << 20;
+  // So that one is written or sent while the next one is copied.
+  static constexpr int kMaxOpenParts = 2;
   const Options options_;
   mutable Mutex mutex_;
   ParameterState state_ TANDEM_GUARDED_BY(mutex_);
@@ -168,7 +234,10 @@ class ParameterStore : public std::enable_shared_from_this<ParameterStore> {
   Link link_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::string, Peer> peers_ TANDEM_GUARDED_BY(mutex_);  // by task
   CommitQueue queue_ TANDEM_GUARDED_BY(mutex_);
-  std::map<std::int64_t, EarlyRecord> early_ TANDEM_GUARDED_BY(mutex_);  // by position
+  std::optional<Incoming> incoming_ TANDEM_GUARDED_BY(mutex_);
+  std::optional<Checkpoint> checkpoint_ TANDEM_GUARDED_BY(mutex_);
+  std::uint64_t num_checkpoints_ TANDEM_GUARDED_BY(mutex_) = 0;
+  std::optional<Upload> upload_ TANDEM_GUARDED_BY(mutex_);
   std::vector<Caller> locating_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::string, std::int64_t> flush_below_ TANDEM_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<std::int64_t>> unfinished_ TANDEM_GUARDED_BY(mutex_);

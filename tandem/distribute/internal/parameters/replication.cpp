@@ -1,4 +1,5 @@
-// What a ParameterStore does as a replica: views, and the way to the next task of the chain.
+// What a ParameterStore does where there are replicas: views, and the way to the next task of the
+// chain.
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +18,7 @@ void run(const Actions& actions) {
   for (const auto& action : actions) action();
 }
 
-void answer(const ReplyDone& done, bool accepted, std::int64_t epoch, bool empty = false) {
+void answer(const ReplyDone& done, bool accepted, std::int64_t epoch, bool empty) {
   proto::ReplicaResponse response;
   response.accepted = accepted;
   response.epoch = epoch;
@@ -123,11 +124,12 @@ void ParameterStore::set_view(Bytes request, const ReplyDone& done) {
 
 void ParameterStore::adopt(const proto::ReplicaView& view, Actions& actions) {
   if (!serves() || view_.epoch == 0) term_ = new_handle();
+  drop_incoming(actions);
   view_ = view;
   active_ = true;
   // What was applied in an earlier view may be nowhere else. Callers that push it again, as
   // duplicates, wait for this entry: until the view's tasks have the whole state.
-  const std::uint64_t serial = queue_.add(state_.position, {}, !log_, false).serial;
+  const std::uint64_t serial = queue_.add(state_.position, {}, state_.epoch, !log_, false).serial;
   if (log_) {
     proto::UpdateRecord record;
     record.view.make() = view;
@@ -166,7 +168,6 @@ void ParameterStore::unlink(Actions& actions) {
 
 void ParameterStore::install_next(Actions& actions) {
   unlink(actions);
-  const std::uint64_t generation = link_.generation;
   const auto here = std::find(view_.chain.begin(), view_.chain.end(), options_.task);
   if (here == view_.chain.end() || here + 1 == view_.chain.end()) {
     queue_.mark_forwarded_until(state_.position, actions);
@@ -182,51 +183,143 @@ void ParameterStore::install_next(Actions& actions) {
   proto::InstallRequest message;
   message.view.make() = view_;
   message.home = options_.home;
+  const auto call = std::make_shared<NextCall>(NextCall{
+      link_.task, link_.channel, kInstallReplica, write_message(message), link_.calls,
+      [generation = link_.generation](ParameterStore& store, const Status& status, Bytes reply) {
+        store.on_begun(generation, status, std::move(reply));
+      }});
+  actions.push_back([this, call] { call_next(call); });
+}
+
+bool ParameterStore::is_accepted(std::uint64_t generation, const proto::ReplicaResponse& response,
+                                 Actions& actions) {
+  if (generation != link_.generation) return false;
+  if (response.accepted) return true;
+  link_.broken = true;
+  if (response.epoch > view_.epoch) resign(response.epoch, actions);
+  return false;
+}
+
+void ParameterStore::send_item(proto::ForwardRequest message, const Bytes& record, OnReply on_reply,
+                               Actions& actions) {
+  message.epoch = view_.epoch;
+  message.order = ++link_.order;
+  message.home = options_.home;
   Bytes request = write_message(message);
-  append_bytes_field(request, 2, state_.snapshot(view_));
+  if (!record.empty()) append_bytes_field(request, 3, record);
   const auto call = std::make_shared<NextCall>(
-      NextCall{link_.task, link_.channel, kInstallReplica, std::move(request), link_.calls,
-               [generation, position = state_.position](ParameterStore& store, const Status& status,
-                                                        Bytes reply) {
-                 store.on_installed(generation, position, status, std::move(reply));
+      NextCall{link_.task, link_.channel, kForwardRecord, std::move(request), link_.calls,
+               [generation = link_.generation, on_reply = std::move(on_reply)](
+                   ParameterStore& store, const Status& status, Bytes reply) {
+                 on_reply(store, generation, status, std::move(reply));
                }});
   actions.push_back([this, call] { call_next(call); });
 }
 
-void ParameterStore::on_installed(std::uint64_t generation, std::int64_t position,
-                                  const Status& status, Bytes reply) {
+void ParameterStore::on_begun(std::uint64_t generation, const Status& status, Bytes reply) {
   const proto::ReplicaResponse response = read_answer(status, reply);
   Actions actions;
   {
     const MutexLock lock(mutex_);
-    if (generation != link_.generation) return;
-    if (response.accepted) {
+    if (is_accepted(generation, response, actions)) {
+      link_.begun = true;
+      const bool is_same_training = !state_.id.empty() && response.state_id == state_.id;
+      // Without an epoch, as updates of earlier versions and of tasks without replicas are, equal
+      // positions say nothing; the first is the creation.
+      const bool is_comparable = response.position_epoch > 0 || response.position <= 1;
+      std::optional<std::vector<const CommitQueue::Entry*>> missing;
+      if (is_same_training && is_comparable) {
+        const bool is_equal =
+            response.position == state_.position && response.position_epoch == state_.epoch;
+        if (is_equal) missing.emplace();
+        if (response.position < state_.position)
+          missing =
+              queue_.updates_after(response.position, response.position_epoch, state_.position);
+      }
+      if (missing) {
+        proto::ForwardRequest message;
+        message.keep = true;
+        send_item(message, {}, &ParameterStore::on_item, actions);
+        for (const CommitQueue::Entry* entry : *missing) send(*entry, actions);
+        send_complete(actions);
+      } else {
+        send_item({}, record_of_head(state_, view_), &ParameterStore::on_item, actions);
+        link_.parts.emplace(state_.parameters, options_.sizes.max_part_bytes);
+        send_parts(actions);
+      }
+    }
+  }
+  run(actions);
+}
+
+// Nothing waits for such an item.
+void ParameterStore::on_item(std::uint64_t generation, const Status& status, Bytes reply) {
+  const proto::ReplicaResponse response = read_answer(status, reply);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    is_accepted(generation, response, actions);
+  }
+  run(actions);
+}
+
+void ParameterStore::send_parts(Actions& actions) {
+  while (link_.parts && link_.open_parts < kMaxOpenParts) {
+    const Bytes parts = record_of_parts(*link_.parts, state_);
+    if (parts.empty()) {
+      link_.parts.reset();
+      return send_complete(actions);
+    }
+    ++link_.open_parts;
+    send_item({}, parts, &ParameterStore::on_part, actions);
+  }
+}
+
+void ParameterStore::on_part(std::uint64_t generation, const Status& status, Bytes reply) {
+  const proto::ReplicaResponse response = read_answer(status, reply);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    if (is_accepted(generation, response, actions)) {
+      --link_.open_parts;
+      send_parts(actions);
+    }
+  }
+  run(actions);
+}
+
+void ParameterStore::send_complete(Actions& actions) {
+  link_.completed_at = state_.position;
+  proto::ForwardRequest message;
+  message.complete = true;
+  send_item(message, {}, &ParameterStore::on_complete, actions);
+}
+
+// Only now the next task is one that can take over, so that updates that it has had before count as
+// forwarded.
+void ParameterStore::on_complete(std::uint64_t generation, const Status& status, Bytes reply) {
+  const proto::ReplicaResponse response = read_answer(status, reply);
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    if (is_accepted(generation, response, actions)) {
       link_.ready = true;
-      queue_.mark_forwarded_until(position, actions);
-      for (const CommitQueue::Entry& entry : queue_.entries()) send(entry, actions);
-    } else {
-      link_.broken = true;
-      if (response.epoch > view_.epoch) resign(response.epoch, actions);
+      queue_.mark_forwarded_until(link_.completed_at, actions);
+      for (const std::uint64_t serial : std::exchange(link_.received, {}))
+        queue_.mark_forwarded(serial, actions);
     }
   }
   run(actions);
 }
 
 void ParameterStore::send(const CommitQueue::Entry& entry, Actions& actions) {
-  if (entry.forwarded) return;
-  proto::ForwardRequest message;
-  message.epoch = view_.epoch;
-  message.position = entry.position;
-  message.home = options_.home;
-  Bytes request = write_message(message);
-  append_bytes_field(request, 3, entry.record);
-  const auto call = std::make_shared<NextCall>(
-      NextCall{link_.task, link_.channel, kForwardRecord, std::move(request), link_.calls,
-               [generation = link_.generation, serial = entry.serial](
-                   ParameterStore& store, const Status& status, Bytes reply) {
-                 store.on_forwarded(generation, serial, status, std::move(reply));
-               }});
-  actions.push_back([this, call] { call_next(call); });
+  send_item(
+      {}, entry.record,
+      [serial = entry.serial](ParameterStore& store, std::uint64_t generation, const Status& status,
+                              Bytes reply) {
+        store.on_forwarded(generation, serial, status, std::move(reply));
+      },
+      actions);
 }
 
 void ParameterStore::on_forwarded(std::uint64_t generation, std::uint64_t serial,
@@ -235,12 +328,12 @@ void ParameterStore::on_forwarded(std::uint64_t generation, std::uint64_t serial
   Actions actions;
   {
     const MutexLock lock(mutex_);
-    if (generation != link_.generation) return;
-    if (response.accepted) {
-      queue_.mark_forwarded(serial, actions);
-    } else {
-      link_.broken = true;
-      if (response.epoch > view_.epoch) resign(response.epoch, actions);
+    if (is_accepted(generation, response, actions)) {
+      if (link_.ready) {
+        queue_.mark_forwarded(serial, actions);
+      } else {
+        link_.received.push_back(serial);
+      }
     }
   }
   run(actions);
@@ -255,84 +348,6 @@ void ParameterStore::resign(std::int64_t epoch, Actions& actions) {
               actions);
   drop_calls(actions);
   unlink(actions);
-}
-
-void ParameterStore::install(Bytes request, const ReplyDone& done) {
-  proto::InstallRequest message;
-  read_message(request, message);
-  const proto::ReplicaView& view = *message.view;
-  if (view.chain.empty()) throw InvalidArgumentError("The view has no tasks.");
-  proto::ParameterSnapshot snapshot;
-  read_part(message.snapshot, snapshot);
-  ParameterState state = ParameterState::of_snapshot(snapshot);
-  Actions actions;
-  {
-    const MutexLock lock(mutex_);
-    const bool repeated =
-        view.epoch == view_.epoch && view.chain == view_.chain && active_ && !serves();
-    if (!is_newer(view) && !repeated) {
-      actions.push_back([done, epoch = view_.epoch] { answer(done, false, epoch); });
-    } else {
-      if (!repeated) {
-        resign(view.epoch, actions);
-        state_ = std::move(state);
-        view_ = view;
-        active_ = true;
-        install_next(actions);
-        take_snapshot({}, !has_next(), actions);
-      }
-      queue_.wait(
-          [done, epoch = view.epoch](const Status& status) {
-            if (!status.ok()) return done(status, {});
-            answer(done, true, epoch);
-          },
-          actions);
-    }
-  }
-  run(actions);
-}
-
-void ParameterStore::forward(Bytes request, const ReplyDone& done) {
-  proto::ForwardRequest message;
-  read_message(request, message);
-  Actions actions;
-  {
-    const MutexLock lock(mutex_);
-    const auto reply = [done, epoch = message.epoch](const Status& status) {
-      if (!status.ok()) return done(status, {});
-      answer(done, true, epoch);
-    };
-    if (!active_ || message.epoch != view_.epoch) {
-      actions.push_back([done, epoch = view_.epoch] { answer(done, false, epoch); });
-    } else if (message.position <= state_.position) {
-      queue_.wait(reply, actions);
-    } else {
-      EarlyRecord& early = early_[message.position];
-      early.record = {};
-      early.record.append(message.record, request.owner());
-      early.done = early.done ? both(std::move(early.done), done) : done;
-      while (!early_.empty() && early_.begin()->first == state_.position + 1) {
-        const EarlyRecord next = std::move(early_.begin()->second);
-        early_.erase(early_.begin());
-        try {
-          state_.apply_record(next.record);
-        } catch (const Error&) {  // this is no record of a replica
-          actions.push_back([done = next.done, error = std::current_exception()] {
-            done(Status::of(error), {});
-          });
-          break;
-        }
-        commit(
-            next.record,
-            [done = next.done, epoch = message.epoch](const Status& status) {
-              if (!status.ok()) return done(status, {});
-              answer(done, true, epoch);
-            },
-            actions);
-      }
-    }
-  }
-  run(actions);
 }
 
 proto::ReplicaState ParameterStore::describe() const {

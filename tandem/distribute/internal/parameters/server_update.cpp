@@ -19,14 +19,15 @@
 #endif
 
 namespace tandem::distribute {
-namespace {
-
-double or_default(double value, double standard) { return value != 0 ? value : standard; }
 
 std::size_t num_slots(const proto::OptimizerSpec& optimizer) {
   if (optimizer.name == "adam") return 2;
   return optimizer.name == "sgd" ? 0 : 1;
 }
+
+namespace {
+
+double or_default(double value, double standard) { return value != 0 ? value : standard; }
 
 // Memory to write a new value of `old` to: its own where nothing else holds it.
 Array target_of(const Array& old) {

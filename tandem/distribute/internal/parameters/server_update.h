@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct Parameter {
 /// are known, with Keras' formulas and defaults (a value of 0 stands for the default of momentum,
 /// beta_1, beta_2 and epsilon).
 void check_optimizer(const proto::OptimizerSpec& optimizer);
+
+std::size_t num_slots(const proto::OptimizerSpec& optimizer);
 
 /// Gives a parameter the optimizer's slots. Throws InvalidArgumentError unless it is float or
 /// double.

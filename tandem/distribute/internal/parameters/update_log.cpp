@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 namespace tandem::distribute {
 namespace {
+
+constexpr const char* kKinds[] = {"snapshot", "log", "incoming"};
 
 template <class T>
 std::string little_endian(T value) {
@@ -76,7 +79,7 @@ UpdateLog::UpdateLog(std::string folder, RunLater run_later)
       files_(fs::file_system_of(folder_)),
       self_(std::make_shared<UpdateLog*>(this)) {
   files_.make_directories(folder_);
-  for (const char* kind : {"snapshot", "log"}) {
+  for (const char* kind : kKinds) {
     for (const std::int64_t generation : generations(files_, folder_, kind))
       generation_ = std::max(generation_, generation);
   }
@@ -96,43 +99,65 @@ std::string UpdateLog::path(const char* kind, std::int64_t generation) const {
   return cat(folder_, "/", kind, "-", generation);
 }
 
-bool UpdateLog::recover(const std::function<void(std::string_view)>& snapshot,
-                        const std::function<void(std::string_view)>& record) {
+bool UpdateLog::recover(const Reader& reader) {
   const std::vector<std::int64_t> snapshots = generations(files_, folder_, "snapshot");
   if (snapshots.empty()) return false;
+  const std::int64_t first = snapshots.back();
   {
-    const std::string file = path("snapshot", snapshots.back());
+    const std::string file = path("snapshot", first);
     const fs::MappedFile state(file);
-    snapshot(only_record(state.bytes(), file));
+    reader.snapshot(only_record(state.bytes(), file));
   }
-  std::string_view bytes;
-  for (const std::int64_t generation : generations(files_, folder_, "log")) {
-    if (generation < snapshots.back()) continue;
-    fs::RecordReader log(path("log", generation));
+  fs::RecordReaderOptions options;  // whatever was written is read
+  options.max_record_bytes = std::numeric_limits<std::int64_t>::max();
+  const auto read = [&](const std::string& file) {
+    std::string_view bytes;
+    fs::RecordReader log(file, options);
     try {
       while (log.next(bytes)) {
-        record(bytes);
+        if (!reader.record(bytes)) continue;
         const MutexLock lock(mutex_);
         bytes_ += bytes.size();
       }
     } catch (const DataLossError&) {  // it was being written when the process ended
     }
+  };
+  // A state that was on its way here counts only if it has arrived.
+  for (const char* kind : {"incoming", "log"}) {
+    const auto found = generations(files_, folder_, kind);
+    if (std::binary_search(found.begin(), found.end(), first)) read(path(kind, first));
+  }
+  reader.state_end();
+  for (const std::int64_t generation : generations(files_, folder_, "log")) {
+    if (generation > first) read(path("log", generation));
   }
   return true;
 }
 
-void UpdateLog::append(Bytes record, Durable durable) {
-  add({std::move(record), false, std::move(durable)});
+void UpdateLog::append(Bytes update, Durable durable) {
+  add({Kind::kUpdate, std::move(update), std::move(durable)});
 }
 
-void UpdateLog::snapshot(Bytes state, Durable durable) {
-  add({std::move(state), true, std::move(durable)});
+void UpdateLog::append_part(Bytes part, Durable durable) {
+  add({Kind::kPart, std::move(part), std::move(durable)});
 }
+
+void UpdateLog::begin_state(Bytes head, bool incoming, Durable durable) {
+  add({incoming ? Kind::kIncomingHead : Kind::kHead, std::move(head), std::move(durable)});
+}
+
+void UpdateLog::complete_state(Bytes snapshot, Durable durable) {
+  add({Kind::kComplete, std::move(snapshot), std::move(durable)});
+}
+
+void UpdateLog::abandon_state() { add({Kind::kAbandon, {}, {}}); }
 
 void UpdateLog::add(Item item) {
   {
     const MutexLock lock(mutex_);
-    bytes_ = item.is_snapshot ? 0 : bytes_ + item.bytes.size();
+    const bool begins = item.kind == Kind::kHead || item.kind == Kind::kIncomingHead;
+    if (begins) bytes_ = 0;
+    if (item.kind == Kind::kUpdate) bytes_ += item.bytes.size();
     waiting_.push_back(std::move(item));
   }
   if (!run_later_) return changed_.notify_one();
@@ -148,25 +173,28 @@ void UpdateLog::add(Item item) {
   });
 }
 
-std::uint64_t UpdateLog::bytes_since_snapshot() const {
+std::uint64_t UpdateLog::bytes_since_state() const {
   const MutexLock lock(mutex_);
   return bytes_;
 }
 
 // A log of its own for each process: the last one may end in a record that was cut off.
-void UpdateLog::begin_log() {
+void UpdateLog::begin_log(const char* kind) {
   ++generation_;
-  log_ = files_.create(path("log", generation_));
+  log_ = files_.create(path(kind, generation_));
   files_.sync_directory(folder_);
 }
 
 void UpdateLog::write_snapshot(const Bytes& state) {
-  begin_log();
   fs::AtomicFile file(path("snapshot", generation_));
   append_record(file, state);
   file.finish();
   files_.sync_directory(folder_);
-  for (const char* kind : {"snapshot", "log"}) {
+  remove_older();
+}
+
+void UpdateLog::remove_older() {
+  for (const char* kind : kKinds) {
     for (const std::int64_t old : generations(files_, folder_, kind)) {
       if (old < generation_) files_.remove(path(kind, old));
     }
@@ -186,32 +214,82 @@ void UpdateLog::write_all() {
   }
 }
 
-void UpdateLog::write(std::deque<Item> items) {
-  std::exception_ptr error;
-  std::size_t first_unsynced = 0;
-  const auto report = [&](std::size_t end) {
-    for (; first_unsynced < end; ++first_unsynced) items[first_unsynced].durable(error);
-  };
-  try {
-    bool written = false;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (items[i].is_snapshot) {
-        if (written) log_->sync();
-        report(i);
-        written = false;
-        write_snapshot(items[i].bytes);
-        report(i + 1);
-      } else {
-        if (!log_) begin_log();
-        append_record(*log_, items[i].bytes);
-        written = true;
-      }
-    }
-    if (written) log_->sync();
-  } catch (...) {
-    error = std::current_exception();
+void UpdateLog::sync_log(bool& is_synced) {
+  if (!is_synced) log_->sync();
+  is_synced = true;
+}
+
+// `is_synced` is whether everything in the log would survive a crash.
+void UpdateLog::write(const Item& item, bool& is_synced) {
+  switch (item.kind) {
+    case Kind::kUpdate:
+    case Kind::kPart:
+      if (lost_) std::rethrow_exception(lost_);
+      if (!log_) begin_log("log");
+      append_record(*log_, item.bytes);
+      is_synced = false;
+      return;
+    case Kind::kHead:
+    case Kind::kIncomingHead:
+      sync_log(is_synced);
+      lost_ = nullptr;
+      lost_state_ = false;
+      has_state_ = true;
+      is_incoming_ = item.kind == Kind::kIncomingHead;
+      begin_log(is_incoming_ ? "incoming" : "log");
+      append_record(*log_, item.bytes);
+      is_synced = false;
+      return;
+    case Kind::kComplete:
+      if (lost_) std::rethrow_exception(lost_);
+      if (!has_state_) throw InternalError("The state was not written.");
+      sync_log(is_synced);
+      write_snapshot(item.bytes);
+      has_state_ = is_incoming_ = false;
+      return;
+    case Kind::kAbandon:
+      sync_log(is_synced);
+      log_.reset();
+      lost_ = nullptr;
+      lost_state_ = false;
+      has_state_ = is_incoming_ = false;
+      return;
   }
-  report(items.size());
+}
+
+void UpdateLog::write(std::deque<Item> items) {
+  bool is_synced = true;
+  std::size_t first_unsynced = 0;
+  const auto report = [&](std::size_t end, const std::exception_ptr& error) {
+    for (; first_unsynced < end; ++first_unsynced) {
+      if (items[first_unsynced].durable) items[first_unsynced].durable(error);
+    }
+  };
+  // Behind a record that may be cut off nothing would be read: a new log begins. Without a part an
+  // incoming state, whose updates are for no other, cannot be completed.
+  const auto fail = [&](std::size_t end) {
+    const std::exception_ptr error = std::current_exception();
+    if (is_incoming_) lost_ = error;
+    lost_state_ = lost_ != nullptr;
+    has_state_ = false;
+    log_.reset();
+    is_synced = true;
+    report(end, error);
+  };
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    try {
+      write(items[i], is_synced);
+      if (is_synced) report(i + 1, nullptr);
+    } catch (...) {
+      fail(i + 1);
+    }
+  }
+  try {
+    sync_log(is_synced);
+    report(items.size(), nullptr);
+  } catch (...) {
+    fail(items.size());
+  }
 }
 
 }  // namespace tandem::distribute

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -15,13 +16,17 @@
 
 namespace tandem::distribute {
 
-/// The state of a parameter server in a folder: a snapshot, and a log of the updates since. Records
+/// The state of a parameter server in a folder, as records: a state, and the updates since. Records
 /// that arrive together reach the disk by one sync. Thread-safe; a thread of its own writes, unless
 /// another way to write later is given.
 ///
-///     FOLDER/snapshot-3   the state when log-3 began
-///     FOLDER/log-3        TFRecords, one for each update
-///     FOLDER/log-4        those since the server was started again
+/// A state is written among the updates that are applied meanwhile: `begin_state`,
+/// `append_part`, `complete_state`. Until then the one before counts, with all updates behind it.
+///
+///     FOLDER/snapshot-3   log-3 begins with a state. By earlier versions: that state
+///     FOLDER/log-3        TFRecords: a state's, or updates
+///     FOLDER/log-4        updates since the server was started again
+///     FOLDER/incoming-5   the state of another task, which is on its way here
 class UpdateLog {
  public:
   /// Called when a record would survive a crash, or with the reason why it might not.
@@ -36,37 +41,59 @@ class UpdateLog {
   UpdateLog(const UpdateLog&) = delete;
   UpdateLog& operator=(const UpdateLog&) = delete;
 
-  /// Reads the newest snapshot, then the records after it in order, before anything is written.
-  /// False if there is none. A record that a crash has cut off ends its log. Throws DataLossError
-  /// if the snapshot is damaged.
-  bool recover(const std::function<void(std::string_view)>& snapshot,
-               const std::function<void(std::string_view)>& record);
+  /// What `recover` calls.
+  struct Reader {
+    std::function<void(std::string_view)> snapshot;  ///< with the content of "snapshot-N"
+    std::function<bool(std::string_view)> record;    ///< true if it is an update
+    std::function<void()> state_end;                 ///< behind log N, before later ones
+  };
+  /// Reads the newest file "snapshot-N", then the records of its log and of later ones in order,
+  /// before anything is written. False if there is none. A record that a crash has cut off ends its
+  /// log. Throws DataLossError if the snapshot is damaged.
+  bool recover(const Reader& reader);
 
-  void append(Bytes record, Durable durable);
-  /// A snapshot of the state after all records that were appended so far; older files are removed
-  /// once it is durable.
-  void snapshot(Bytes state, Durable durable);
-  /// Bytes of records since the last snapshot, those that `recover` has read included.
-  std::uint64_t bytes_since_snapshot() const;
+  void append(Bytes update, Durable durable);
+  void append_part(Bytes part, Durable durable);
+  /// A new log, which begins with this record. What follows is for the state that it begins and, if
+  /// that is this task's own and not `incoming`, for the one before as well. Later records are lost
+  /// with an incoming state that is not completed.
+  void begin_state(Bytes head, bool incoming, Durable durable);
+  /// `snapshot` is the content of the file that says so. Older files are removed.
+  void complete_state(Bytes snapshot, Durable durable);
+  /// What follows is for the state before the one that was begun and not completed.
+  void abandon_state();
+  /// Whether an incoming state could not be written, so that the folder has an older one.
+  bool has_lost_state() const { return lost_state_; }
+  /// Bytes of updates since the last state was begun, those that `recover` has read included.
+  std::uint64_t bytes_since_state() const;
 
  private:
+  enum class Kind { kUpdate, kPart, kHead, kIncomingHead, kComplete, kAbandon };
   struct Item {
+    Kind kind;
     Bytes bytes;
-    bool is_snapshot = false;
     Durable durable;
   };
   void add(Item item) TANDEM_EXCLUDES(mutex_);
   void write_all();
   void write(std::deque<Item> items);
-  void begin_log();
+  void write(const Item& item, bool& is_synced);
+  void sync_log(bool& is_synced);
+  void begin_log(const char* kind);
   void write_snapshot(const Bytes& state);
+  void remove_older();
   std::string path(const char* kind, std::int64_t generation) const;
 
   const std::string folder_;
   const RunLater run_later_;
   fs::FileSystem& files_;
-  std::int64_t generation_ = 0;            // of the writing thread
-  std::unique_ptr<fs::WritableFile> log_;  // of the writing thread
+  // These belong to the writing thread.
+  std::int64_t generation_ = 0;
+  std::unique_ptr<fs::WritableFile> log_;
+  bool has_state_ = false;        // the log begins with one that is not complete
+  bool is_incoming_ = false;      // and that is another task's
+  std::exception_ptr lost_ = {};  // why records of an incoming state are not there
+  std::atomic<bool> lost_state_{false};
   mutable Mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> waiting_ TANDEM_GUARDED_BY(mutex_);

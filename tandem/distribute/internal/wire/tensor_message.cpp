@@ -8,6 +8,27 @@
 #include "tandem/io/tensor_bytes.h"
 
 namespace tandem::distribute {
+
+bool is_plain_number(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat:
+    case DType::kDouble:
+    case DType::kHalf:
+    case DType::kBFloat16:
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64:
+    case DType::kUint8:
+    case DType::kUint16:
+    case DType::kUint32:
+    case DType::kUint64:
+    case DType::kComplex64:
+    case DType::kComplex128: return true;
+    default: return false;
+  }
+}
+
 namespace {
 
 // Field numbers of TensorProto and TensorShapeProto, and the forms of fields.
@@ -140,27 +161,6 @@ class Fields {
   bool failed_ = false;
 };
 
-// Numbers whose every bit pattern is a value, in memory as on the wire.
-bool is_plain(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat:
-    case DType::kDouble:
-    case DType::kHalf:
-    case DType::kBFloat16:
-    case DType::kInt8:
-    case DType::kInt16:
-    case DType::kInt32:
-    case DType::kInt64:
-    case DType::kUint8:
-    case DType::kUint16:
-    case DType::kUint32:
-    case DType::kUint64:
-    case DType::kComplex64:
-    case DType::kComplex128: return true;
-    default: return false;
-  }
-}
-
 std::optional<Shape> read_shape(std::string_view bytes) {
   std::vector<std::int64_t> dims;
   Fields shape(bytes);
@@ -196,7 +196,7 @@ std::optional<Array> read_plain(std::string_view bytes, const std::shared_ptr<co
       return std::nullopt;
     }
   }
-  if (fields.failed() || !is_plain(dtype) || content.empty()) return std::nullopt;
+  if (fields.failed() || !is_plain_number(dtype) || content.empty()) return std::nullopt;
   const std::optional<Shape> shape = read_shape(shape_bytes);
   if (!shape) return std::nullopt;
   const std::size_t size = dtype_size(dtype);

@@ -9,6 +9,10 @@
 
 namespace tandem::distribute {
 
+/// Whether the dtype is one of numbers whose every bit pattern is a value, in memory as on the
+/// wire.
+bool is_plain_number(DType dtype);
+
 /// The value of a serialized TensorProto. Large contents are not copied where their alignment
 /// allows it: the array then keeps `owner`, which keeps `bytes`. Throws InvalidArgumentError, and
 /// allocates no more than a small multiple of what the message holds.
