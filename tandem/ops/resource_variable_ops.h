@@ -31,4 +31,9 @@ TANDEM_EXPORT void scatter_add(const Variable& ref, Tensor indices, Tensor updat
 TANDEM_EXPORT void scatter_sub(const Variable& ref, Tensor indices, Tensor updates);
 TANDEM_EXPORT void scatter_update(const Variable& ref, Tensor indices, Tensor updates);
 
+namespace nn {
+/// Rows of a variable by number, of which the rest is not read: gather(params, ids).
+TANDEM_EXPORT Tensor embedding_lookup(const Variable& params, const Tensor& ids);
+}  // namespace nn
+
 }  // namespace tandem

@@ -349,6 +349,10 @@ Tensor gather(const Variable& params, Tensor indices, std::int64_t batch_dims) {
                {{"dtype", params.dtype()}, {kShapeNote, params.shape()}});
 }
 
+Tensor nn::embedding_lookup(const Variable& params, const Tensor& ids) {
+  return gather(params, ids);
+}
+
 void scatter_add(const Variable& ref, Tensor indices, Tensor updates) {
   call(kResourceScatterAdd, {ref.handle(), std::move(indices), std::move(updates)});
 }

@@ -11,13 +11,17 @@ namespace {
 
 TEST(ClosureGraphTest, OnlyRowsOfALookedUpVariableAreNeeded) {
   const Variable table(zeros({100, 4}), {.name = "table"}), w(ones({4}), {.name = "w"});
-  const auto body = [&](std::span<const Tensor> in) {
-    return std::vector{reduce_sum(gather(table, in[0] + 1) * w.value())};
-  };
-  const ClosureGraph graph = make_closure_graph(body, {zeros({3}, int32)}, {table, w}, 2, true);
-  EXPECT_FALSE(graph.indices[0].empty());
-  EXPECT_FALSE(graph.gradients[0].empty());
-  EXPECT_TRUE(graph.indices[1].empty());
+  for (const bool by_name : {false, true}) {
+    const auto body = [&](std::span<const Tensor> in) {
+      const Tensor ids = in[0] + 1;
+      const Tensor rows = by_name ? nn::embedding_lookup(table, ids) : gather(table, ids);
+      return std::vector{reduce_sum(rows * w.value())};
+    };
+    const ClosureGraph graph = make_closure_graph(body, {zeros({3}, int32)}, {table, w}, 2, true);
+    EXPECT_FALSE(graph.indices[0].empty()) << by_name;
+    EXPECT_FALSE(graph.gradients[0].empty()) << by_name;
+    EXPECT_TRUE(graph.indices[1].empty()) << by_name;
+  }
 }
 
 TEST(ClosureGraphTest, AVariableThatIsReadBesidesIsNeededAsAWhole) {
