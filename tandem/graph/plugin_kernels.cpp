@@ -241,10 +241,9 @@ void variable(TandemKernelContext* context, std::int32_t index, std::int32_t wri
     if (write != 0 && !value.writable_in_place()) {
       Array old = value;
       variable.assign(kernel_view(allocate_on(c.device(), old.dtype(), old.shape())), false);
-      describe(old, shared);
-      shared->data = kernel_view(old).raw_data();
-      shared->dims = variable.value().shape().data();
       replaced_values().push_back(std::move(old));
+      describe(replaced_values().back(), shared);
+      shared->data = kernel_view(replaced_values().back()).raw_data();
     }
     // The sizes are those that the variable keeps, not a view's, which ends here.
     describe(variable.value(), tensor);

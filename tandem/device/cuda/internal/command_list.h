@@ -51,7 +51,7 @@ class CommandList {
   void clear();
   /// Null if there is none.
   Command* last() { return commands_.empty() ? nullptr : &commands_.back(); }
-  /// Takes back the last command, which must be a kernel.
+  /// Removes the last command, which must be a kernel.
   void remove_last_kernel();
 
   bool empty() const { return commands_.empty(); }
