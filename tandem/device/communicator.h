@@ -15,7 +15,7 @@ namespace tandem {
 
 /// What devices compute together of a value from each.
 struct DeviceCollective {
-  enum Kind : std::uint8_t { kAllReduce, kAllGather, kBroadcast };
+  enum Kind : std::uint8_t { kAllReduce, kAllGather, kBroadcast, kReduceScatter };
   enum Reduction : std::uint8_t { kSum, kProduct, kMax, kMin, kMean };
   Kind kind = kAllReduce;
   Reduction reduction = kSum;  ///< of reductions alone

@@ -46,6 +46,10 @@ class TANDEM_EXPORT Collectives {
   /// half, bfloat16, int32 or int64): the result does not depend on who comes when. The mean of
   /// integers is rounded towards zero.
   virtual void all_reduce(const Member& member, Array input, Reduction reduction, Done done) = 0;
+  /// Each member gets its part of that, by rank, of as many parts along the first axis as there are
+  /// members.
+  virtual void reduce_scatter(const Member& member, Array input, Reduction reduction,
+                              Done done) = 0;
   /// Every member gets the inputs one after the other along the first axis, in order of rank; they
   /// agree in dtype and all other sizes.
   virtual void all_gather(const Member& member, Array input, Done done) = 0;

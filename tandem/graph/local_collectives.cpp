@@ -221,6 +221,11 @@ void LocalCollectives::all_reduce(const Member& member, Array input, Reduction r
   groups_->join(member, std::move(input),
                 {.kind = CollectiveWork::kReduce, .reduction = reduction}, std::move(done));
 }
+void LocalCollectives::reduce_scatter(const Member& member, Array input, Reduction reduction,
+                                      Done done) {
+  groups_->join(member, std::move(input),
+                {.kind = CollectiveWork::kScatter, .reduction = reduction}, std::move(done));
+}
 void LocalCollectives::all_gather(const Member& member, Array input, Done done) {
   groups_->join(member, std::move(input), {.kind = CollectiveWork::kGather}, std::move(done));
 }

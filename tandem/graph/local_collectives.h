@@ -14,6 +14,7 @@ class TANDEM_EXPORT LocalCollectives final : public Collectives {
   LocalCollectives();
   ~LocalCollectives() override;
   void all_reduce(const Member& member, Array input, Reduction reduction, Done done) override;
+  void reduce_scatter(const Member& member, Array input, Reduction reduction, Done done) override;
   void all_gather(const Member& member, Array input, Done done) override;
   void broadcast(const Member& member, Array input, Done done) override;
   void start_abort(std::exception_ptr error) override;

@@ -31,6 +31,7 @@ namespace tandem {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 const NcclStandInControl& nccl() {
@@ -160,6 +161,17 @@ TEST(CollectivesOfGpus, GatherAndBroadcast) {
   }
 }
 
+TEST(CollectivesOfGpus, ReduceScatter) {
+  const auto f = meeting(2, [](int, const Tensor& x) {
+    return call("CollectiveReduceScatterV2", {x, Tensor(2), Tensor(1), Tensor(1)},
+                {{"merge_op", std::string("Add")}, {"final_op", std::string("Id")}})[0];
+  });
+  const long long before = nccl().computed();
+  EXPECT_EQ(f(Tensor{1.0f, 2.0f, 3.0f, 4.0f}).to_vector<float>(),
+            (std::vector<float>{3, 5, 7, 9}));
+  EXPECT_EQ(nccl().computed() - before, 1);
+}
+
 TEST(CollectivesOfGpus, NcclAllReduce) {
   const auto f = meeting(2, [](int, const Tensor& x) {
     return call("NcclAllReduce", {x},
@@ -287,6 +299,31 @@ TEST(FailuresOfCollectives, OfNcclAreTheStepsAndTheNextOneIsRight) {
     EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), right);
     EXPECT_EQ(nccl().waiting(), 0);
   }
+}
+
+// Each call of the driver and of NCCL in turn, until none fails.
+TEST(FailuresOfCollectives, OfAnyCallEndTheStepOrAreOvercome) {
+  const auto f = sum_of_two();
+  const std::vector<float> right = repeated(reduced(kValues, 2, "Add", "Id"), 2);
+  for (int i = 0; i < 4; ++i) f(Tensor(kValues));
+  for (const int error : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE}) {
+    long long n = 1;
+    for (bool failed = true; failed; ++n) {
+      driver().fail(n, error, 0);
+      try {
+        EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), right) << n;
+      } catch (const Error& e) {
+        EXPECT_THAT(e.code(), AnyOf(Code::kInternal, Code::kResourceExhausted,
+                                    Code::kInvalidArgument))
+            << n << ": " << e.what();
+      }
+      failed = driver().pending() == 0;
+      driver().fail(0, 0, 0);
+      EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), right) << n;
+    }
+    EXPECT_GT(n, 10);
+  }
+  EXPECT_EQ(nccl().waiting(), 0);
 }
 
 TEST(FailuresOfCollectives, OfMakingACommunicatorAreTheStepsToo) {

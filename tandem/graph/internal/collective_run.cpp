@@ -47,6 +47,7 @@ DeviceCollective on_devices(const CollectiveWork& work, const Members& members) 
   DeviceCollective what;
   switch (work.kind) {
     case CollectiveWork::kReduce: what.kind = DeviceCollective::kAllReduce; break;
+    case CollectiveWork::kScatter: what.kind = DeviceCollective::kReduceScatter; break;
     case CollectiveWork::kGather: what.kind = DeviceCollective::kAllGather; break;
     case CollectiveWork::kBroadcast:
       what.kind = DeviceCollective::kBroadcast;
@@ -153,20 +154,20 @@ class HostRun : public std::enable_shared_from_this<HostRun> {
       const MutexLock lock(mutex_);
       return error_;
     }();
-    Array result;
+    std::vector<Array> results;
     try {
-      if (!error) result = compute_collective(work_, inputs_, shape_);
+      if (!error) results = compute_collective(work_, inputs_, shape_);
     } catch (...) {
       error = std::current_exception();
     }
     inputs_.clear();
     if (error) return fail_all(members_, error);
-    if (!computed_ && result.buffer()) result.buffer()->mark_unmaterialized();
     for (CollectiveMember& member : members_) member.input = Array();
-    for (CollectiveMember& member : members_) deliver(member, result);
+    for (std::size_t i = 0; i < members_.size(); ++i) deliver(members_[i], results[i]);
   }
 
   void deliver(CollectiveMember& member, const Array& result) {
+    if (!computed_ && result.buffer()) result.buffer()->mark_unmaterialized();
     if (!member.memory) return member.done(nullptr, result);
     try {
       const Array there = in_memory_of(member, dtype_, shape_);

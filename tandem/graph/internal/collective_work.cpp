@@ -106,6 +106,31 @@ Shape check_reduce(const std::vector<CollectiveMember>& members) {
   return first.shape();
 }
 
+Shape check_scatter(const std::vector<CollectiveMember>& members) {
+  const Shape whole = check_reduce(members);
+  const auto parts = static_cast<std::int64_t>(members.size());
+  if (whole.rank() == 0 || whole[0] % parts != 0) {
+    throw InvalidArgumentError(cat("The members of a reduce-scatter give ", whole,
+                                   ", whose first size must be a multiple of ", parts,
+                                   ", the number of members."));
+  }
+  std::vector<std::int64_t> dims = whole.to_vector();
+  dims[0] /= parts;
+  return Shape(dims);
+}
+
+std::vector<Array> scattered(const Array& whole, const Shape& shape, std::size_t parts) {
+  std::vector<Array> results;
+  const auto* from = static_cast<const char*>(whole.raw_data());
+  for (std::size_t i = 0; i < parts; ++i) {
+    Array part(whole.dtype(), shape);
+    if (part.num_bytes() != 0) std::memcpy(part.raw_data(), from, part.num_bytes());
+    from += part.num_bytes();
+    results.push_back(std::move(part));
+  }
+  return results;
+}
+
 Shape check_gather(const std::vector<CollectiveMember>& members) {
   const Array& first = members[0].input;
   std::int64_t rows = 0;
@@ -147,6 +172,7 @@ int source_of(const std::vector<CollectiveMember>& members) {
 Shape check_collective(const CollectiveWork& work, const std::vector<CollectiveMember>& members) {
   switch (work.kind) {
     case CollectiveWork::kGather: return check_gather(members);
+    case CollectiveWork::kScatter: return check_scatter(members);
     case CollectiveWork::kBroadcast:
       return members[static_cast<std::size_t>(source_of(members))].input.shape();
     case CollectiveWork::kReduce: break;
@@ -154,17 +180,22 @@ Shape check_collective(const CollectiveWork& work, const std::vector<CollectiveM
   return check_reduce(members);
 }
 
-Array compute_collective(const CollectiveWork& work, const std::vector<Array>& inputs,
-                         const Shape& shape) {
+std::vector<Array> compute_collective(const CollectiveWork& work, const std::vector<Array>& inputs,
+                                      const Shape& shape) {
+  const auto for_all = [&](const Array& result) {
+    return std::vector<Array>(inputs.size(), result);
+  };
   switch (work.kind) {
-    case CollectiveWork::kGather: return gathered(inputs, shape);
+    case CollectiveWork::kGather: return for_all(gathered(inputs, shape));
     case CollectiveWork::kBroadcast:
-      return std::find_if(inputs.begin(), inputs.end(), [](const Array& a) {
-               return a.valid();
-             })->clone();
+      return for_all(std::find_if(inputs.begin(), inputs.end(), [](const Array& a) {
+                       return a.valid();
+                     })->clone());
+    case CollectiveWork::kScatter:
+      return scattered(reduced(inputs, work.reduction), shape, inputs.size());
     case CollectiveWork::kReduce: break;
   }
-  return reduced(inputs, work.reduction);
+  return for_all(reduced(inputs, work.reduction));
 }
 
 }  // namespace tandem

@@ -9,8 +9,8 @@ namespace tandem {
 
 /// What a group does.
 struct CollectiveWork {
-  enum Kind { kReduce, kGather, kBroadcast } kind = kReduce;
-  Collectives::Reduction reduction = Collectives::Reduction::kSum;  ///< of kReduce alone
+  enum Kind { kReduce, kScatter, kGather, kBroadcast } kind = kReduce;
+  Collectives::Reduction reduction = Collectives::Reduction::kSum;  ///< of the first two
   bool operator==(const CollectiveWork&) const = default;
 };
 
@@ -24,14 +24,14 @@ struct CollectiveMember {
 /// The rank of a broadcast's source. Throws InvalidArgumentError unless there is one.
 int source_of(const std::vector<CollectiveMember>& members);
 
-/// The shape of the result. Throws InvalidArgumentError, or UnimplementedError, where the inputs do
+/// The shape of each member's result. Throws InvalidArgumentError, or UnimplementedError, where the inputs do
 /// not go together.
 Shape check_collective(const CollectiveWork& work, const std::vector<CollectiveMember>& members);
 
-/// The result, in memory of its own, of inputs in host memory that have passed
-/// `check_collective`.
-Array compute_collective(const CollectiveWork& work, const std::vector<Array>& inputs,
-                         const Shape& shape);
+/// The members' results, in memory of their own, of inputs in host memory that have passed
+/// `check_collective`, which gave their shape. Members may share theirs.
+std::vector<Array> compute_collective(const CollectiveWork& work, const std::vector<Array>& inputs,
+                                      const Shape& shape);
 
 /// Does the work of members in order of rank, and calls each `done` once, perhaps before it
 /// returns. Throws nothing.

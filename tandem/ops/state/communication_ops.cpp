@@ -46,6 +46,34 @@ const OpRegistration kReduce{
      .doc = "The reduction of the inputs of `group_size` nodes with the same keys, each on another "
             "device, in one step; `Div` divides it by their number. Waits for all of them."}};
 
+// The first size is unknown unless the group's is.
+void scatter_shape(InferenceContext& c) {
+  check_keys(c, 1);
+  const PartialShape& shape = c.input(0);
+  if (!shape.has_rank()) return c.set_output(0, PartialShape());
+  if (shape.rank() == 0) c.fail("input must have at least one dimension to be scattered along.");
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  const auto size = c.input_ints(1);
+  const bool known = size && size->at(0) > 0 && dims[0] >= 0;
+  if (known && dims[0] % size->at(0) != 0)
+    c.fail(cat("the first size of ", shape, " must be a multiple of the group's, ", size->at(0)));
+  dims[0] = known ? dims[0] / size->at(0) : -1;
+  c.set_output(0, PartialShape(dims));
+}
+
+const OpRegistration kScatter{
+    {.name = "CollectiveReduceScatterV2",
+     .inputs = "input: T, group_size: int32, group_key: int32, instance_key: int32, "
+               "ordering_token: Nordering_token * resource",
+     .outputs = "data: T",
+     .attrs = TANDEM_REDUCED
+     "; merge_op: {'Min', 'Max', 'Mul', 'Add'}; final_op: {'Id', 'Div'}; " TANDEM_HINTS
+     "; " TANDEM_TOKENS "; max_subdivs_per_device: int = -1",
+     .shape = scatter_shape,
+     .traits = kMeets,
+     .doc = "Of what CollectiveReduceV2 gives, one part along the first axis for each node, in "
+            "order of their devices. Waits for all of them."}};
+
 void gather_shape(InferenceContext& c) {
   check_keys(c, 1);
   PartialShape shape = c.input(0);
@@ -105,9 +133,9 @@ const OpRegistration kNcclAllReduce{
             "another device, in one step. Waits for all of them."}};
 
 const CollectiveOpRegistration kCollectives[] = {
-    CollectiveOpRegistration(kReduce),        CollectiveOpRegistration(kGather),
-    CollectiveOpRegistration(kSend),          CollectiveOpRegistration(kReceive),
-    CollectiveOpRegistration(kNcclAllReduce),
+    CollectiveOpRegistration(kReduce),  CollectiveOpRegistration(kScatter),
+    CollectiveOpRegistration(kGather),  CollectiveOpRegistration(kSend),
+    CollectiveOpRegistration(kReceive), CollectiveOpRegistration(kNcclAllReduce),
 };
 
 // ---- Of values that are inputs of one node ----

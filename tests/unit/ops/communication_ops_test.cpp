@@ -80,6 +80,15 @@ void expect_collectives(const std::string& type) {
               ElementsAre(1, 2, 10, 20, 1, 2, 10, 20));
   EXPECT_THAT(on_both(type,
                       [](const Tensor& x) {
+                        return call("CollectiveReduceScatterV2",
+                                    {x, Tensor(2), Tensor(1), Tensor(4)},
+                                    {{"merge_op", std::string("Add")},
+                                     {"final_op", std::string("Div")}})
+                            .at(0);
+                      }),
+              ElementsAre(5.5, 11));
+  EXPECT_THAT(on_both(type,
+                      [](const Tensor& x) {
                         return call("NcclAllReduce", {x},
                                       {{"reduction", std::string("prod")},
                                        {"num_devices", std::int64_t{2}},

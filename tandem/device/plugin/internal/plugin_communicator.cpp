@@ -86,14 +86,16 @@ class PluginCommunicator final : public Communicator {
       given[i].arg = parts.back().get();
       pointers.push_back(&given[i]);
     }
-    const Array& value = parts[static_cast<std::size_t>(what.root)]->member.input;
+    const Member& root = parts[static_cast<std::size_t>(what.root)]->member;
+    const bool scatters = what.kind == DeviceCollective::kReduceScatter;
     TandemCollective work = {};
     work.size = sizeof(work);
     work.kind = kind_of(what);
     work.reduction = reduction_of(what);
-    work.dtype = static_cast<std::int32_t>(value.dtype());
+    work.dtype = static_cast<std::int32_t>(root.output.dtype());
     work.root = what.root;
-    work.count = static_cast<std::uint64_t>(value.num_elements());
+    work.count =
+        static_cast<std::uint64_t>((scatters ? root.output : root.input).num_elements());
     work.members = pointers.data();
     work.num_members = pointers.size();
     TandemStatus status = no_error();
@@ -112,6 +114,7 @@ class PluginCommunicator final : public Communicator {
     switch (what.kind) {
       case DeviceCollective::kAllGather: return TANDEM_ALL_GATHER;
       case DeviceCollective::kBroadcast: return TANDEM_BROADCAST;
+      case DeviceCollective::kReduceScatter: return TANDEM_REDUCE_SCATTER;
       case DeviceCollective::kAllReduce: break;
     }
     return TANDEM_ALL_REDUCE;

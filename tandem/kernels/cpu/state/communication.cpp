@@ -87,16 +87,29 @@ Collectives::Reduction reduction_of(const std::string& name, bool mean) {
   return mean ? Collectives::Reduction::kMean : Collectives::Reduction::kSum;
 }
 
-void reduce(KernelContext& c, KernelDone done) {
+Collectives::Reduction reduction_of(const KernelContext& c) {
   const bool divides = c.attr<std::string>("final_op") == "Div";
   const std::string& merge = c.attr<std::string>("merge_op");
   if (divides && merge != "Add") {
     throw UnimplementedError(cat("The final_op 'Div' goes with the merge_op 'Add', not with '",
                                  merge, "': divide the result of 'Id' instead."));
   }
+  return reduction_of(merge, divides);
+}
+
+void reduce(KernelContext& c, KernelDone done) {
+  const Collectives::Reduction reduction = reduction_of(c);
   const Collectives::Member me = keyed_member(c, 1);
   take_part(c, me, [&](Collectives& group) {
-    group.all_reduce(me, c.input(0), reduction_of(merge, divides), finish(c, std::move(done)));
+    group.all_reduce(me, c.input(0), reduction, finish(c, std::move(done)));
+  });
+}
+
+void scatter(KernelContext& c, KernelDone done) {
+  const Collectives::Reduction reduction = reduction_of(c);
+  const Collectives::Member me = keyed_member(c, 1);
+  take_part(c, me, [&](Collectives& group) {
+    group.reduce_scatter(me, c.input(0), reduction, finish(c, std::move(done)));
   });
 }
 
@@ -162,6 +175,8 @@ void nccl_broadcast(KernelContext& c) { c.set_output(0, c.input(0)); }
 // Devices of every class: what they cannot do among themselves meets in host memory.
 const KernelRegistration kReduce{
     {.op = "CollectiveReduceV2", .kernel_class = "*", .run_async = reduce}};
+const KernelRegistration kScatter{
+    {.op = "CollectiveReduceScatterV2", .kernel_class = "*", .run_async = scatter}};
 const KernelRegistration kGather{
     {.op = "CollectiveGatherV2", .kernel_class = "*", .run_async = gather}};
 const KernelRegistration kSend{
