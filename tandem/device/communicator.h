@@ -22,7 +22,8 @@ struct DeviceCollective {
   int root = 0;                ///< rank of the source; of broadcasts alone
 };
 
-/// Devices of one kind that exchange values by themselves, over the links between them. Thread-safe.
+/// Devices of one kind that exchange values by themselves, over the links between them.
+/// Thread-safe.
 class TANDEM_EXPORT Communicator {
  public:
   virtual ~Communicator();

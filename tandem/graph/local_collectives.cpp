@@ -77,8 +77,8 @@ class LocalCollectives::Groups : public std::enable_shared_from_this<Groups> {
 std::string LocalCollectives::Groups::mismatch(const Group& group, const Member& member,
                                                const CollectiveWork& work) {
   if (group.size != member.group_size) {
-    return cat("the group has ", group.size, " members for others and ", member.group_size,
-               " for ", describe(member), ".");
+    return cat("the group has ", group.size, " members for others and ", member.group_size, " for ",
+               describe(member), ".");
   }
   if (group.work != work) return "other members of the group ask for another kind of work.";
   for (const Entry& other : group.entries) {
@@ -114,8 +114,7 @@ void LocalCollectives::Groups::watch(const GroupRef& group, Entry& entry) {
     gives_up(std::make_exception_ptr(
         CancelledError(cat("Collective '", key, "' was cancelled before all members had come."))));
   });
-  if (entry.token == 0)
-    throw CancelledError(cat("Collective '", member.key, "' was cancelled."));
+  if (entry.token == 0) throw CancelledError(cat("Collective '", member.key, "' was cancelled."));
 }
 
 void LocalCollectives::Groups::join(const Member& member, Array input, const CollectiveWork& work,
@@ -165,9 +164,8 @@ void LocalCollectives::Groups::join(const Member& member, Array input, const Col
   }
   if (!complete) return;
   stop_watching(*group);
-  group->entries.sort([](const Entry& a, const Entry& b) {
-    return goes_before(a.member, b.member);
-  });
+  group->entries.sort(
+      [](const Entry& a, const Entry& b) { return goes_before(a.member, b.member); });
   std::vector<CollectiveMember> members;
   for (Entry& entry : group->entries)
     members.push_back({std::move(entry.input), entry.member.memory, std::move(entry.done)});
@@ -218,8 +216,8 @@ LocalCollectives::~LocalCollectives() = default;
 
 void LocalCollectives::all_reduce(const Member& member, Array input, Reduction reduction,
                                   Done done) {
-  groups_->join(member, std::move(input),
-                {.kind = CollectiveWork::kReduce, .reduction = reduction}, std::move(done));
+  groups_->join(member, std::move(input), {.kind = CollectiveWork::kReduce, .reduction = reduction},
+                std::move(done));
 }
 void LocalCollectives::reduce_scatter(const Member& member, Array input, Reduction reduction,
                                       Done done) {

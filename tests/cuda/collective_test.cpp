@@ -15,13 +15,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tandem/tandem.h>
-
 #include "tandem/device/cuda/internal/driver_api.h"
 #include "tandem/device/library_report.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin_backend.h"
 #include "tandem/graph/local_collectives.h"
+#include <tandem/tandem.h>
 
 #include "tests/cuda/in_new_process.h"
 #include "tests/cuda/nccl_stand_in.h"
@@ -130,8 +129,7 @@ TEST(CollectivesOfGpus, Means) {
   const auto f = meeting(
       2, [](int, const Tensor& x) { return reduce(x, 2, "Add", "Div"); }, DType::kInt64);
   const long long before = nccl().computed();
-  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-            repeated({1, -1, 3, 5, -6}, 2));
+  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated({1, -1, 3, 5, -6}, 2));
   EXPECT_EQ(nccl().computed(), before);
 }
 
@@ -149,8 +147,7 @@ TEST(CollectivesOfGpus, GatherAndBroadcast) {
 
     const auto sent = meeting(members, [=](int member, const Tensor& x) {
       const Tensor size(members), key(1), instance(3);
-      if (member == members - 1)
-        return call("CollectiveBcastSendV2", {x, size, key, instance})[0];
+      if (member == members - 1) return call("CollectiveBcastSendV2", {x, size, key, instance})[0];
       return call("CollectiveBcastRecvV2", {size, key, instance, Tensor(std::vector<int>{5})},
                   {{"T", DType::kFloat}})[0];
     });
@@ -167,8 +164,7 @@ TEST(CollectivesOfGpus, ReduceScatter) {
                 {{"merge_op", std::string("Add")}, {"final_op", std::string("Id")}})[0];
   });
   const long long before = nccl().computed();
-  EXPECT_EQ(f(Tensor{1.0f, 2.0f, 3.0f, 4.0f}).to_vector<float>(),
-            (std::vector<float>{3, 5, 7, 9}));
+  EXPECT_EQ(f(Tensor{1.0f, 2.0f, 3.0f, 4.0f}).to_vector<float>(), (std::vector<float>{3, 5, 7, 9}));
   EXPECT_EQ(nccl().computed() - before, 1);
 }
 
@@ -180,8 +176,7 @@ TEST(CollectivesOfGpus, NcclAllReduce) {
                  {"shared_name", std::string("sums")}})[0];
   });
   const long long before = nccl().computed();
-  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-            repeated(reduced(kValues, 2, "Add", "Id"), 2));
+  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
   EXPECT_EQ(nccl().computed() - before, 1);
 }
 
@@ -207,8 +202,7 @@ TEST(CollectivesOfGpus, LogicalDevicesOfOneGpuMeetOnTheHost) {
   const RuntimeScope scope(runtime);
   const auto f = meeting(2, [](int, const Tensor& x) { return reduce(x, 2); });
   const long long before = nccl().computed();
-  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-            repeated(reduced(kValues, 2, "Add", "Id"), 2));
+  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
   EXPECT_EQ(nccl().computed(), before);
 }
 
@@ -313,8 +307,8 @@ TEST(FailuresOfCollectives, OfAnyCallEndTheStepOrAreOvercome) {
       try {
         EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), right) << n;
       } catch (const Error& e) {
-        EXPECT_THAT(e.code(), AnyOf(Code::kInternal, Code::kResourceExhausted,
-                                    Code::kInvalidArgument))
+        EXPECT_THAT(e.code(),
+                    AnyOf(Code::kInternal, Code::kResourceExhausted, Code::kInvalidArgument))
             << n << ": " << e.what();
       }
       failed = driver().pending() == 0;
@@ -332,8 +326,7 @@ TEST(FailuresOfCollectives, OfMakingACommunicatorAreTheStepsToo) {
     const auto f = sum_of_two();
     EXPECT_THAT(text_of_failure([&] { f(Tensor(kValues)); }, Code::kInternal),
                 HasSubstr("ncclCommInitAll"));
-    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-              repeated(reduced(kValues, 2, "Add", "Id"), 2));
+    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
   });
 }
 
@@ -354,8 +347,7 @@ TEST(FailuresOfCollectives, ThatNcclReportsLaterEndTheWork) {
   reporter.join();
   nccl().report(0);
   nccl().stall(0);
-  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-            repeated(reduced(kValues, 2, "Add", "Id"), 2));
+  EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
 }
 
 Device& device(int i) {
@@ -379,22 +371,17 @@ TEST(FailuresOfCollectives, ALostGpuEndsTheOthersWait) {
     nccl().stall(0);
     // The others go on.
     const auto g = sum_of_two();
-    EXPECT_EQ(g(Tensor(kValues)).to_vector<float>(),
-              repeated(reduced(kValues, 2, "Add", "Id"), 2));
+    EXPECT_EQ(g(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
   });
 }
 
 TEST(FailuresOfCollectives, NothingBeginsWhereAGpuIsLost) {
   in_new_process([] {
     const auto f = sum_of_two();
-    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-              repeated(reduced(kValues, 2, "Add", "Id"), 2));
+    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
     const long long before = nccl().computed();
     const auto member = [](int i, const std::shared_ptr<LocalCollectives>& group, auto done) {
-      group->all_reduce({.key = "k",
-                         .group_size = 2,
-                         .device = &device(i),
-                         .memory = &device(i)},
+      group->all_reduce({.key = "k", .group_size = 2, .device = &device(i), .memory = &device(i)},
                         allocate_on(device(i), DType::kFloat, Shape{4}),
                         Collectives::Reduction::kSum, done);
     };
@@ -439,8 +426,7 @@ TEST(FailuresOfCollectives, RuntimesComeAndGo) {
     Runtime runtime(Runtime::Options{});
     const RuntimeScope scope(runtime);
     const auto f = sum_of_two();
-    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(),
-              repeated(reduced(kValues, 2, "Add", "Id"), 2));
+    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
   }
   EXPECT_LE(nccl().communicators() - before, 2);
 }

@@ -1,5 +1,5 @@
-// A stand-in for NCCL: the part of it that the CUDA layer uses, computed on the host in the order of
-// the streams that it is given. As with NCCL a member's work waits on its GPU until all members'
+// A stand-in for NCCL: the part of it that the CUDA layer uses, computed on the host in the order
+// of the streams that it is given. As with NCCL a member's work waits on its GPU until all members'
 // has come, or its communicator is aborted.
 
 #include "tests/cuda/nccl_stand_in.h"

@@ -58,8 +58,7 @@ extern "C" TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi*,
   plugin->event_record = [](TandemStream*, TandemStatus*) -> TandemEvent* { return nullptr; };
   plugin->event_done = [](TandemEvent*) { return std::int32_t{1}; };
   plugin->event_destroy = [](TandemEvent*) {};
-  if (BROKEN == BROKEN_COLLECTIVES)
-    plugin->communicator_destroy = [](TandemCommunicator*) {};
+  if (BROKEN == BROKEN_COLLECTIVES) plugin->communicator_destroy = [](TandemCommunicator*) {};
   if (BROKEN != BROKEN_FUNCTION) plugin->event_wait = [](TandemEvent*) {};
 }
 

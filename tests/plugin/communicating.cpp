@@ -113,12 +113,10 @@ void destroy(TandemCommunicator* communicator) {
   delete communicator;
 }
 
-void enqueue(TandemCommunicator* communicator, const TandemCollective* work,
-             TandemStatus* status) {
+void enqueue(TandemCommunicator* communicator, const TandemCollective* work, TandemStatus* status) {
   const auto meeting = std::make_shared<Meeting>();
   meeting->work = *work;
-  for (std::size_t i = 0; i < work->num_members; ++i)
-    meeting->members.push_back(*work->members[i]);
+  for (std::size_t i = 0; i < work->num_members; ++i) meeting->members.push_back(*work->members[i]);
   std::lock_guard lock(queues);
   for (std::size_t i = 0; i < work->num_members; ++i) {
     auto part = std::make_unique<Part>(Part{meeting, i});

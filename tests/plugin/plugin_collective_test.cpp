@@ -9,11 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tandem/tandem.h>
-
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin_backend.h"
 #include "tandem/graph/local_collectives.h"
+#include <tandem/tandem.h>
 
 namespace tandem {
 namespace {
@@ -68,8 +67,7 @@ TEST_F(PluginCollectives, StayOnTheDevices) {
   const int before = computed();
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(sum(x(), y()).to_vector<float>(), (std::vector<float>{11, -18, 11, -18}));
-    EXPECT_EQ(all(x(), y()).to_vector<float>(),
-              (std::vector<float>{1, 2, 10, -20, 1, 2, 10, -20}));
+    EXPECT_EQ(all(x(), y()).to_vector<float>(), (std::vector<float>{1, 2, 10, -20, 1, 2, 10, -20}));
   }
   EXPECT_EQ(computed() - before, 10);
   EXPECT_EQ(ask("communicating_communicators"), 1);
@@ -110,8 +108,8 @@ TEST_F(PluginCollectives, EndWithALostDevice) {
 
 TEST(PluginsOfVersionsBeforeCollectives, MeetOnTheHost) {
   const char* folder = std::getenv("TANDEM_TEST_PLUGINS");
-  Runtime runtime({.devices = {
-                       .plugins = {std::string(folder ? folder : ".") + "/libtoy_device.so"}}});
+  Runtime runtime(
+      {.devices = {.plugins = {std::string(folder ? folder : ".") + "/libtoy_device.so"}}});
   const RuntimeScope scope(runtime);
   const auto sum = between("TOY", [](const Tensor& v) { return reduce(v, "Add"); });
   EXPECT_EQ(sum(x(), y()).to_vector<float>(), (std::vector<float>{11, -18, 11, -18}));

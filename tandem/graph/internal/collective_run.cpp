@@ -27,7 +27,7 @@ DType dtype_of(const Members& members) {
   return DType::kInvalid;
 }
 
-// Of a device that only takes time, nothing can be read.
+// False if an input has no value, as on a device that only takes time.
 bool all_computed(const Members& members) {
   for (const CollectiveMember& member : members) {
     if (!member.input.valid()) continue;
@@ -140,7 +140,7 @@ class HostRun : public std::enable_shared_from_this<HostRun> {
     copy_stream(device, nullptr).enqueue(std::move(copy));
   }
 
-  // A copy that is over, well or not: while others are on their way nobody is called.
+  // A copy that is over, well or not: no member is called while others are on their way.
   void arrived(const std::exception_ptr& error) {
     if (error) {
       const MutexLock lock(mutex_);

@@ -162,9 +162,8 @@ int source_of(const std::vector<CollectiveMember>& members) {
     ++sources;
   }
   if (sources != 1) {
-    throw InvalidArgumentError(
-        cat("A broadcast has one member that sends, but this group of ", members.size(), " has ",
-            sources, '.'));
+    throw InvalidArgumentError(cat("A broadcast has one member that sends, but this group of ",
+                                   members.size(), " has ", sources, '.'));
   }
   return source;
 }

@@ -24,8 +24,8 @@ struct CollectiveMember {
 /// The rank of a broadcast's source. Throws InvalidArgumentError unless there is one.
 int source_of(const std::vector<CollectiveMember>& members);
 
-/// The shape of each member's result. Throws InvalidArgumentError, or UnimplementedError, where the inputs do
-/// not go together.
+/// The shape of each member's result. Throws InvalidArgumentError, or UnimplementedError, where the
+/// inputs do not go together.
 Shape check_collective(const CollectiveWork& work, const std::vector<CollectiveMember>& members);
 
 /// The members' results, in memory of their own, of inputs in host memory that have passed

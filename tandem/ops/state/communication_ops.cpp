@@ -120,7 +120,8 @@ const OpRegistration kReceive{
      .doc = "What the CollectiveBcastSendV2 node with the same keys sends, of that shape. Waits "
             "for all of the group."}};
 
-#define TANDEM_NCCL "reduction: {'min', 'max', 'prod', 'sum'}; T: {half, float, double, int32, int64}"
+#define TANDEM_NCCL \
+  "reduction: {'min', 'max', 'prod', 'sum'}; T: {half, float, double, int32, int64}"
 
 const OpRegistration kNcclAllReduce{
     {.name = "NcclAllReduce",

@@ -132,13 +132,11 @@ TEST(Collectives, ARankComesOnce) {
 TEST(Collectives, OthersComeInTimeOrAllFail) {
   LocalCollectives collectives;
   std::promise<Code> ended;
-  collectives.all_gather({.key = "k",
-                          .group_size = 2,
-                          .rank = 0,
-                          .timeout = std::chrono::duration<double>(1e-3)},
-                         floats({1}), [&](const std::exception_ptr& error, const Array&) {
-                           ended.set_value(error ? code_of(error) : Code::kOk);
-                         });
+  collectives.all_gather(
+      {.key = "k", .group_size = 2, .rank = 0, .timeout = std::chrono::duration<double>(1e-3)},
+      floats({1}), [&](const std::exception_ptr& error, const Array&) {
+        ended.set_value(error ? code_of(error) : Code::kOk);
+      });
   EXPECT_EQ(ended.get_future().get(), Code::kDeadlineExceeded);
 }
 

@@ -38,7 +38,7 @@ DeviceConfig two_cpus() {
 Tensor reduce(const Tensor& x, int size, const std::string& merge = "Add",
               const std::string& final = "Id", int instance = 1, float timeout = 0) {
   return call("CollectiveReduceV2", {x, Tensor(size), Tensor(1), Tensor(instance)},
-                {{"merge_op", merge}, {"final_op", final}, {"timeout_seconds", timeout}})
+              {{"merge_op", merge}, {"final_op", final}, {"timeout_seconds", timeout}})
       .at(0);
 }
 
@@ -78,33 +78,31 @@ void expect_collectives(const std::string& type) {
   EXPECT_THAT(reduced("Min", "Id"), ElementsAre(1, 2, 1, 2));
   EXPECT_THAT(on_both(type, [](const Tensor& x) { return gather(x, 2); }),
               ElementsAre(1, 2, 10, 20, 1, 2, 10, 20));
-  EXPECT_THAT(on_both(type,
-                      [](const Tensor& x) {
-                        return call("CollectiveReduceScatterV2",
-                                    {x, Tensor(2), Tensor(1), Tensor(4)},
-                                    {{"merge_op", std::string("Add")},
-                                     {"final_op", std::string("Div")}})
-                            .at(0);
-                      }),
-              ElementsAre(5.5, 11));
+  EXPECT_THAT(
+      on_both(type,
+              [](const Tensor& x) {
+                return call("CollectiveReduceScatterV2", {x, Tensor(2), Tensor(1), Tensor(4)},
+                            {{"merge_op", std::string("Add")}, {"final_op", std::string("Div")}})
+                    .at(0);
+              }),
+      ElementsAre(5.5, 11));
   EXPECT_THAT(on_both(type,
                       [](const Tensor& x) {
                         return call("NcclAllReduce", {x},
-                                      {{"reduction", std::string("prod")},
-                                       {"num_devices", std::int64_t{2}},
-                                       {"shared_name", std::string("sums")}})
+                                    {{"reduction", std::string("prod")},
+                                     {"num_devices", std::int64_t{2}},
+                                     {"shared_name", std::string("sums")}})
                             .at(0);
                       }),
               ElementsAre(10, 40, 10, 40));
   const auto broadcast = function([&](const Tensor& x) {
     const Tensor sent = on("/" + type + ":1", [&] {
-      return call("CollectiveBcastSendV2", {x * 2.0f, Tensor(2), Tensor(1), Tensor(3)}, {})
-          .at(0);
+      return call("CollectiveBcastSendV2", {x * 2.0f, Tensor(2), Tensor(1), Tensor(3)}, {}).at(0);
     });
     const Tensor received = on("/" + type + ":0", [&] {
       return call("CollectiveBcastRecvV2",
-                    {Tensor(2), Tensor(1), Tensor(3), Tensor(std::vector<int>{2})},
-                    {{"T", DType::kFloat}})
+                  {Tensor(2), Tensor(1), Tensor(3), Tensor(std::vector<int>{2})},
+                  {{"T", DType::kFloat}})
           .at(0);
     });
     return concat({sent, received}, 0);
@@ -210,14 +208,13 @@ TEST(CommunicationOps, TimeEndsTheWait) {
 TEST(CommunicationOps, MeetInLoops) {
   const Devices devices(two_cpus());
   const auto f = function([&](const Tensor& x) {
-    const auto end = while_loop(
-        [](const Tensor& i, const Tensor&) { return i < 3; },
-        [](const Tensor& i, const Tensor& y) {
-          const Tensor a = on("/CPU:0", [&] { return reduce(y, 2); });
-          const Tensor b = on("/CPU:1", [&] { return reduce(y, 2); });
-          return std::tuple(i + 1, (a + b) / 2.0f);
-        },
-        Tensor(0), x);
+    const auto end = while_loop([](const Tensor& i, const Tensor&) { return i < 3; },
+                                [](const Tensor& i, const Tensor& y) {
+                                  const Tensor a = on("/CPU:0", [&] { return reduce(y, 2); });
+                                  const Tensor b = on("/CPU:1", [&] { return reduce(y, 2); });
+                                  return std::tuple(i + 1, (a + b) / 2.0f);
+                                },
+                                Tensor(0), x);
     return std::get<1>(end);
   });
   EXPECT_THAT(values(f(Tensor{1.0f, 2.0f})), ElementsAre(8, 16));
@@ -226,7 +223,7 @@ TEST(CommunicationOps, MeetInLoops) {
 TEST(CommunicationOps, NcclReduceAndBroadcastAreOrdinaryOps) {
   const auto combined = [](const char* reduction) {
     return call("NcclReduce", {Tensor{1.0f, 5.0f}, Tensor{4.0f, 2.0f}},
-                  {{"reduction", std::string(reduction)}})
+                {{"reduction", std::string(reduction)}})
         .at(0);
   };
   for (const bool traced : {false, true}) {

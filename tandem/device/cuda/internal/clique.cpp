@@ -50,9 +50,8 @@ Clique::Clique(const std::vector<Gpu*>& gpus) : gpus_(gpus) {
   std::vector<int> ordinals;
   for (const Gpu* gpu : gpus_) ordinals.push_back(gpu->device());
   std::vector<ncclComm_t> made(gpus_.size());
-  nccl.check(
-      nccl.p_ncclCommInitAll(made.data(), static_cast<int>(made.size()), ordinals.data()),
-      "ncclCommInitAll");
+  nccl.check(nccl.p_ncclCommInitAll(made.data(), static_cast<int>(made.size()), ordinals.data()),
+             "ncclCommInitAll");
   const MutexLock lock(calls_);
   communicators_ = std::move(made);
 }

@@ -27,8 +27,8 @@ struct CollectivePart {
 /// Thread-safe.
 class Clique : public std::enable_shared_from_this<Clique> {
  public:
-  /// That of these GPUs, of which none comes twice: made at the first call, which may take long, and
-  /// kept as long as the process. Throws Failure.
+  /// That of these GPUs, of which none comes twice: made at the first call, which may take long,
+  /// and kept as long as the process. Throws Failure.
   static std::shared_ptr<Clique> of(const std::vector<Gpu*>& gpus);
 
   explicit Clique(const std::vector<Gpu*>& gpus);

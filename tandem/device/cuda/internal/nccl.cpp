@@ -13,8 +13,9 @@ constexpr int kMinVersion = 21000;
 // 22703 is 2.27.3; versions before 2.9 have one digit less, 2804 is 2.8.4.
 std::string version_text(int version) {
   const int major = version < 10000 ? version / 1000 : version / 10000;
-  return std::to_string(major) + '.' + std::to_string(version / 100 % (version < 10000 ? 10 : 100)) +
-         '.' + std::to_string(version % 100);
+  return std::to_string(major) + '.' +
+         std::to_string(version / 100 % (version < 10000 ? 10 : 100)) + '.' +
+         std::to_string(version % 100);
 }
 
 bool is_integer(std::int32_t dtype) {

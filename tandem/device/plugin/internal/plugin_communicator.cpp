@@ -94,8 +94,7 @@ class PluginCommunicator final : public Communicator {
     work.reduction = reduction_of(what);
     work.dtype = static_cast<std::int32_t>(root.output.dtype());
     work.root = what.root;
-    work.count =
-        static_cast<std::uint64_t>((scatters ? root.output : root.input).num_elements());
+    work.count = static_cast<std::uint64_t>((scatters ? root.output : root.input).num_elements());
     work.members = pointers.data();
     work.num_members = pointers.size();
     TandemStatus status = no_error();

@@ -38,7 +38,7 @@ Collectives::Member member(const KernelContext& c, std::string key, std::int64_t
           .cancellation = c.cancellation()};
 }
 
-// Of a node whose size and keys are inputs from `first` on.
+// The member of a node whose size and keys are inputs from `first` on.
 Collectives::Member keyed_member(const KernelContext& c, int first) {
   const std::int32_t size = scalar(c, first, "group_size");
   const std::int32_t group = scalar(c, first + 1, "group_key");
@@ -159,14 +159,13 @@ void nccl_all_reduce(KernelContext& c, KernelDone done) {
 void nccl_reduce(KernelContext& c, KernelDone done) {
   LocalCollectives group;
   const int count = c.num_inputs();
-  const Collectives::Reduction reduction =
-      reduction_of(c.attr<std::string>("reduction"), false);
+  const Collectives::Reduction reduction = reduction_of(c.attr<std::string>("reduction"), false);
   for (int i = 0; i < count; ++i) {
     Collectives::Member me = member(c, "inputs", count);
     me.rank = i;
-    group.all_reduce(me, c.input(i), reduction,
-                     i == 0 ? finish(c, std::move(done))
-                            : [](const std::exception_ptr&, const Array&) {});
+    group.all_reduce(
+        me, c.input(i), reduction,
+        i == 0 ? finish(c, std::move(done)) : [](const std::exception_ptr&, const Array&) {});
   }
 }
 
