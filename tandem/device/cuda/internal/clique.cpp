@@ -97,6 +97,7 @@ void Clique::issue(const TandemCollective& work, const std::vector<CollectivePar
     ++on_its_way_;
     changed_.notify_one();
   }
+  const std::vector<ncclComm_t> communicators = communicators_;
   Reason failed;
   const auto attempt = [&](auto body) {
     try {
@@ -108,7 +109,7 @@ void Clique::issue(const TandemCollective& work, const std::vector<CollectivePar
   attempt([&] {
     nccl.check(nccl.p_ncclGroupStart(), "ncclGroupStart");
     for (std::size_t i = 0; i < parts.size() && failed.code == TANDEM_OK; ++i) {
-      attempt([&] { call(work, parts[i], communicators_[i]); });
+      attempt([&] { call(work, parts[i], communicators[i]); });
     }
     // A group that has begun is ended, come what may.
     attempt([&] { nccl.check(nccl.p_ncclGroupEnd(), "ncclGroupEnd"); });
