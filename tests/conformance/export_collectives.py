@@ -107,3 +107,26 @@ def collectives_in_a_chain(writer):
             with tf.device(f"/CPU:{i}"):
                 members.fetches.append(tf.identity(x[i], name=f"y{i}").name)
     members.write(writer)
+
+
+@case
+def older_collectives(writer):
+    """The forms whose sizes and keys are attributes."""
+    members = Members()
+    with members.graph.as_default():
+        def reduce(x, keys):
+            return tf.raw_ops.CollectiveReduce(input=x, merge_op="Add", final_op="Div", subdiv_offsets=[0], **keys)
+
+        def gather(x, keys):
+            return tf.raw_ops.CollectiveGather(input=x, shape=[6, 2], **keys)
+
+        def send(x, keys):
+            return tf.raw_ops.CollectiveBcastSend(input=x, shape=[3, 2], **keys)
+
+        def receive(_, keys):
+            return tf.raw_ops.CollectiveBcastRecv(T=tf.float32, shape=[3, 2], **keys)
+        values = two(np.float32, (3, 2))
+        members.add(values, reduce, reduce)
+        members.add(values, gather, gather)
+        members.add(values[:1], send, receive)
+    members.write(writer)

@@ -120,6 +120,53 @@ const OpRegistration kReceive{
      .doc = "What the CollectiveBcastSendV2 node with the same keys sends, of that shape. Waits "
             "for all of the group."}};
 
+// ---- Their older forms: sizes and keys are attributes ----
+
+#define TANDEM_KEYS "group_size: int; group_key: int; instance_key: int"
+
+constexpr OpTraits kMeetsByAttributes = {.stateful = true, .owns_output_memory = 1};
+
+const OpRegistration kOldReduce{
+    {.name = "CollectiveReduce",
+     .inputs = "input: T",
+     .outputs = "data: T",
+     .attrs = TANDEM_REDUCED "; " TANDEM_KEYS
+                             "; merge_op: {'Min', 'Max', 'Mul', 'Add'}; final_op: {'Id', 'Div'}; "
+                             "subdiv_offsets: list(int); wait_for: list(int) = []; " TANDEM_HINTS,
+     .shape = shapes::unchanged,
+     .traits = kMeetsByAttributes,
+     .doc = "As CollectiveReduceV2. The order in which groups are worked on is not that of "
+            "`wait_for`: they do not hold each other up."}};
+
+// All members have inputs of one shape, of which the attribute has the sum along the first axis.
+void old_gather_shape(InferenceContext& c) { c.set_output(0, c.attr<PartialShape>("shape")); }
+
+const OpRegistration kOldGather{
+    {.name = "CollectiveGather",
+     .inputs = "input: T",
+     .outputs = "data: T",
+     .attrs = TANDEM_GATHERED "; " TANDEM_KEYS "; shape: shape; " TANDEM_HINTS,
+     .shape = old_gather_shape,
+     .traits = kMeetsByAttributes,
+     .doc = "As CollectiveGatherV2; the result has that shape."}};
+
+const OpRegistration kOldSend{
+    {.name = "CollectiveBcastSend",
+     .inputs = "input: T",
+     .outputs = "data: T",
+     .attrs = TANDEM_BROADCAST "; " TANDEM_KEYS "; shape: shape; " TANDEM_HINTS,
+     .shape = old_gather_shape,
+     .traits = kMeetsByAttributes,
+     .doc = "As CollectiveBcastSendV2, of an input of that shape."}};
+
+const OpRegistration kOldReceive{
+    {.name = "CollectiveBcastRecv",
+     .outputs = "data: T",
+     .attrs = TANDEM_BROADCAST "; " TANDEM_KEYS "; shape: shape; " TANDEM_HINTS,
+     .shape = old_gather_shape,
+     .traits = kMeetsByAttributes,
+     .doc = "As CollectiveBcastRecvV2."}};
+
 #define TANDEM_NCCL \
   "reduction: {'min', 'max', 'prod', 'sum'}; T: {half, float, double, int32, int64}"
 
@@ -134,9 +181,11 @@ const OpRegistration kNcclAllReduce{
             "another device, in one step. Waits for all of them."}};
 
 const CollectiveOpRegistration kCollectives[] = {
-    CollectiveOpRegistration(kReduce),  CollectiveOpRegistration(kScatter),
-    CollectiveOpRegistration(kGather),  CollectiveOpRegistration(kSend),
-    CollectiveOpRegistration(kReceive), CollectiveOpRegistration(kNcclAllReduce),
+    CollectiveOpRegistration(kReduce),     CollectiveOpRegistration(kScatter),
+    CollectiveOpRegistration(kGather),     CollectiveOpRegistration(kSend),
+    CollectiveOpRegistration(kReceive),    CollectiveOpRegistration(kOldReduce),
+    CollectiveOpRegistration(kOldGather),  CollectiveOpRegistration(kOldSend),
+    CollectiveOpRegistration(kOldReceive), CollectiveOpRegistration(kNcclAllReduce),
 };
 
 // ---- Of values that are inputs of one node ----

@@ -151,6 +151,32 @@ TEST(CommunicationOps, OfSeveralMeetInOneStep) {
   }
 }
 
+TEST(CommunicationOps, RefuseWhatCannotBe) {
+  const Tensor x{1.0f, 2.0f};
+  const auto receive = [](const Tensor& shape) {
+    call("CollectiveBcastRecvV2", {Tensor(1), Tensor(1), Tensor(1), shape}, {{"T", DType::kFloat}});
+  };
+  EXPECT_THROW(receive(Tensor(std::vector<int>{-1})), InvalidArgumentError);
+  EXPECT_THROW(receive(Tensor(3)), InvalidArgumentError);
+  EXPECT_THROW(receive(Tensor(std::vector<int>{2})), InvalidArgumentError);  // nothing is sent
+  EXPECT_THROW(gather(Tensor(1.0f), 1), InvalidArgumentError);
+  EXPECT_THROW(reduce(x, 0), InvalidArgumentError);
+  EXPECT_THROW(reduce(x, 1, "Max", "Div"), UnimplementedError);
+  EXPECT_THROW(call("CollectiveReduceV2", {x, Tensor(std::vector<int>{1}), Tensor(1), Tensor(1)},
+                    {{"merge_op", std::string("Add")}, {"final_op", std::string("Id")}}),
+               InvalidArgumentError);
+  EXPECT_THROW(call("NcclAllReduce", {x},
+                    {{"reduction", std::string("sum")},
+                     {"num_devices", (std::int64_t{1} << 32) + 1},
+                     {"shared_name", std::string("s")}}),
+               InvalidArgumentError);
+  const auto scatter = function([&] {
+    return call("CollectiveReduceScatterV2", {x + x, Tensor(3), Tensor(1), Tensor(1)},
+                {{"merge_op", std::string("Add")}, {"final_op", std::string("Id")}})[0];
+  });
+  EXPECT_THROW(scatter(), InvalidArgumentError);
+}
+
 // The other member never comes, as its input fails.
 TEST(CommunicationOps, EndWithTheFailureOfAnother) {
   const Devices devices(two_cpus());

@@ -1,5 +1,6 @@
 // Collectives: nodes of one step that meet and compute together. No thread waits for the others.
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -11,7 +12,7 @@
 namespace tandem::cpu {
 namespace {
 
-std::int32_t scalar(const KernelContext& c, int input, const char* name) {
+std::int64_t scalar(const KernelContext& c, int input, const char* name) {
   const Array& value = c.input(input);
   if (value.rank() != 0) {
     throw InvalidArgumentError(
@@ -30,6 +31,8 @@ std::string in_iteration(const KernelContext& c, std::string key) {
 Collectives::Member member(const KernelContext& c, std::string key, std::int64_t group_size) {
   if (group_size < 1)
     throw InvalidArgumentError(cat("group_size must be positive integer but got ", group_size));
+  if (group_size > std::numeric_limits<int>::max())
+    throw InvalidArgumentError(cat("A group cannot have ", group_size, " members."));
   const bool on_host = !c.device().memory_space() || (c.host_outputs_ & 1) != 0;
   return {.key = in_iteration(c, std::move(key)),
           .group_size = static_cast<int>(group_size),
@@ -38,11 +41,14 @@ Collectives::Member member(const KernelContext& c, std::string key, std::int64_t
           .cancellation = c.cancellation()};
 }
 
-// The member of a node whose size and keys are inputs from `first` on.
+// The member of a node whose size and keys are inputs from `first` on, or attributes.
 Collectives::Member keyed_member(const KernelContext& c, int first) {
-  const std::int32_t size = scalar(c, first, "group_size");
-  const std::int32_t group = scalar(c, first + 1, "group_key");
-  const std::int32_t instance = scalar(c, first + 2, "instance_key");
+  const auto number = [&](int i, const char* name) {
+    return c.find_attr(name) ? c.attr<std::int64_t>(name) : scalar(c, first + i, name);
+  };
+  const std::int64_t size = number(0, "group_size");
+  const std::int64_t group = number(1, "group_key");
+  const std::int64_t instance = number(2, "instance_key");
   Collectives::Member made = member(c, cat(group, ':', instance), size);
   made.timeout = std::chrono::duration<double>(c.attr<float>("timeout_seconds"));
   return made;
@@ -113,17 +119,25 @@ void scatter(KernelContext& c, KernelDone done) {
   });
 }
 
+// The result's shape where it is an attribute.
+std::optional<Shape> announced(const KernelContext& c) {
+  if (!c.find_attr("shape")) return std::nullopt;
+  const PartialShape& shape = c.attr<PartialShape>("shape");
+  if (!shape.is_fully_known()) return std::nullopt;
+  return Shape(shape.dims());
+}
+
 void gather(KernelContext& c, KernelDone done) {
   const Collectives::Member me = keyed_member(c, 1);
   take_part(c, me, [&](Collectives& group) {
-    group.all_gather(me, c.input(0), finish(c, std::move(done)));
+    group.all_gather(me, c.input(0), finish(c, std::move(done), announced(c)));
   });
 }
 
 void send(KernelContext& c, KernelDone done) {
   const Collectives::Member me = keyed_member(c, 1);
   take_part(c, me, [&](Collectives& group) {
-    group.broadcast(me, c.input(0), finish(c, std::move(done)));
+    group.broadcast(me, c.input(0), finish(c, std::move(done), announced(c)));
   });
 }
 
@@ -140,7 +154,7 @@ Shape shape_of(const Array& value) {
 
 void receive(KernelContext& c, KernelDone done) {
   const Collectives::Member me = keyed_member(c, 0);
-  const Shape shape = shape_of(c.input(3));
+  const std::optional<Shape> shape = c.num_inputs() > 0 ? shape_of(c.input(3)) : announced(c);
   take_part(c, me, [&](Collectives& group) {
     group.broadcast(me, Array(), finish(c, std::move(done), shape));
   });
@@ -182,6 +196,14 @@ const KernelRegistration kSend{
     {.op = "CollectiveBcastSendV2", .kernel_class = "*", .run_async = send}};
 const KernelRegistration kReceive{
     {.op = "CollectiveBcastRecvV2", .kernel_class = "*", .run_async = receive}};
+const KernelRegistration kOldReduce{
+    {.op = "CollectiveReduce", .kernel_class = "*", .run_async = reduce}};
+const KernelRegistration kOldGather{
+    {.op = "CollectiveGather", .kernel_class = "*", .run_async = gather}};
+const KernelRegistration kOldSend{
+    {.op = "CollectiveBcastSend", .kernel_class = "*", .run_async = send}};
+const KernelRegistration kOldReceive{
+    {.op = "CollectiveBcastRecv", .kernel_class = "*", .run_async = receive}};
 const KernelRegistration kNcclAllReduce{
     {.op = "NcclAllReduce", .kernel_class = "*", .run_async = nccl_all_reduce}};
 const KernelRegistration kNcclReduce{
