@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 9
+#define TANDEM_PLUGIN_VERSION_MINOR 10
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -160,6 +160,51 @@ typedef struct TandemTraceEvent {
   int64_t end_ns;
   uint64_t bytes; /* moved by a transfer; 0 for kernels */
 } TandemTraceEvent;
+
+/* ---- Collectives, since 1.10 ---- */
+
+typedef struct TandemCommunicator TandemCommunicator;
+
+/* What the members of a communicator compute together. Every member has one input and one output,
+ * but for a broadcast, whose root alone has an input. */
+typedef enum TandemCollectiveKind {
+  TANDEM_ALL_REDUCE = 0,    /* every output: the reduction of all inputs */
+  TANDEM_ALL_GATHER = 1,    /* every output: the inputs one behind the other, by rank */
+  TANDEM_BROADCAST = 2,     /* every output: the root's input */
+  TANDEM_REDUCE_SCATTER = 3 /* output r: part r of the reduction of all inputs */
+} TandemCollectiveKind;
+
+typedef enum TandemReduction {
+  TANDEM_REDUCE_SUM = 0,
+  TANDEM_REDUCE_PRODUCT = 1,
+  TANDEM_REDUCE_MAX = 2,
+  TANDEM_REDUCE_MIN = 3,
+  TANDEM_REDUCE_MEAN = 4
+} TandemReduction;
+
+/* A member's part, by rank. Addresses are those that the device's kernels use; input and output
+ * do not overlap, and are valid until `done`, which is that of TandemWork: called exactly once when
+ * the member's part is over. */
+typedef struct TandemCollectiveMember {
+  size_t size;
+  const void* input; /* null where there is none */
+  void* output;
+  void (*done)(void* arg, const TandemStatus* status);
+  void* arg;
+} TandemCollectiveMember;
+
+typedef struct TandemCollective {
+  size_t size;
+  int32_t kind;      /* a TandemCollectiveKind */
+  int32_t reduction; /* a TandemReduction; of reductions alone */
+  int32_t dtype;     /* TensorFlow's number */
+  int32_t root;      /* rank; of broadcasts alone */
+  /* Elements of each input; of a reduce-scatter those of each output, of which an input has as many
+   * as there are members. Not 0. */
+  uint64_t count;
+  const TandemCollectiveMember* const* members;
+  size_t num_members; /* as many as the communicator has */
+} TandemCollective;
 
 /* ---- Kernels ----
  *
@@ -398,6 +443,26 @@ typedef struct TandemPluginApi {
   void (*trace_begin)(TandemDevice* device, TandemStatus* status);
   void (*trace_end)(TandemDevice* device, void (*report)(void* arg, const TandemTraceEvent* event),
                     void* arg);
+
+  /* optional, since 1.10, all four or none: collectives between devices. Without them, and where
+   * they refuse, values meet in host memory.
+   * 1 if there is such work for that dtype. */
+  int32_t (*collective_supported)(int32_t kind, int32_t reduction, int32_t dtype);
+  /* For these compute streams, each of another logical device; the ranks are their places in the
+   * list. UNIMPLEMENTED if these devices cannot work together, such as two that are cut from the
+   * same hardware; UNAVAILABLE if one of them is lost. Tandem keeps a communicator for further work
+   * of the same devices. May block. */
+  TandemCommunicator* (*communicator_create)(TandemStream* const* streams, size_t num_streams,
+                                             TandemStatus* status);
+  /* Nothing of it is on its way. Perhaps after its streams are destroyed; not from callbacks. */
+  void (*communicator_destroy)(TandemCommunicator* communicator);
+  /* Enqueues the work on the streams of all members, in their order of work, or on none: if it
+   * fails no `done` is called. Two calls that have streams in common, from any threads, come in the
+   * same order on all of these. Once it is enqueued no member's part may wait for ever: where one
+   * of them cannot take part, because its device is lost say, the others' `done` reports a failure
+   * too, naming what failed, and the communicator stays of use for the devices that work. */
+  void (*communicator_enqueue)(TandemCommunicator* communicator, const TandemCollective* work,
+                               TandemStatus* status);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

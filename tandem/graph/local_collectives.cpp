@@ -1,12 +1,18 @@
 #include "tandem/graph/local_collectives.h"
 
 #include <algorithm>
-#include <cstring>
+#include <list>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/thread_annotations.h"
+#include "tandem/core/timer.h"
+#include "tandem/device/device.h"
+#include "tandem/graph/internal/collective_work.h"
 
 namespace tandem {
 
@@ -14,211 +20,216 @@ Collectives::~Collectives() = default;
 
 namespace {
 
-template <class T>
-T combine(Collectives::Reduction reduction, T a, T b) {
-  switch (reduction) {
-    case Collectives::Reduction::kMax: return std::max(a, b);
-    case Collectives::Reduction::kMin: return std::min(a, b);
-    case Collectives::Reduction::kProduct: return a * b;
-    default: return a + b;
-  }
+std::string describe(const Collectives::Member& member) {
+  if (member.rank != Collectives::Member::kByDevice) return cat("rank ", member.rank);
+  return member.device ? member.device->name() : "a member";
 }
 
-template <class T>
-void reduce_into(Array& sum, const Array& next, Collectives::Reduction reduction) {
-  T* to = sum.data<T>();
-  const T* from = next.data<T>();
-  for (std::int64_t i = 0; i < sum.num_elements(); ++i) to[i] = combine(reduction, to[i], from[i]);
+auto place_of(const Device& device) {
+  const DeviceSpec& spec = device.spec();
+  return std::make_tuple(spec.job, spec.replica, spec.task, spec.type, spec.index);
 }
 
-template <class T>
-void divide(Array& sum, int by) {
-  T* to = sum.data<T>();
-  for (std::int64_t i = 0; i < sum.num_elements(); ++i) to[i] /= static_cast<T>(by);
+bool goes_before(const Collectives::Member& a, const Collectives::Member& b) {
+  if (a.rank != b.rank) return a.rank < b.rank;
+  return a.device && b.device && place_of(*a.device) < place_of(*b.device);
 }
 
-// Calls `body` with a value of the array's type.
-template <class Body>
-void with_number(DType dtype, Body body) {
-  switch (dtype) {
-    case DType::kFloat: return body(float{});
-    case DType::kDouble: return body(double{});
-    case DType::kInt32: return body(std::int32_t{});
-    case DType::kInt64: return body(std::int64_t{});
-    default:
-      throw UnimplementedError(
-          cat("An all-reduce takes float, double, int32 and int64, not ", dtype, "."));
-  }
-}
-
-Array reduced(const std::vector<Array>& inputs, Collectives::Reduction reduction) {
-  for (const Array& input : inputs) {
-    if (input.dtype() == inputs[0].dtype() && input.shape() == inputs[0].shape()) continue;
-    throw InvalidArgumentError(cat("The members of an all-reduce give ", inputs[0].dtype(),
-                                   inputs[0].shape(), " and ", input.dtype(), input.shape(),
-                                   ": dtypes and shapes must agree."));
-  }
-  Array result = inputs[0].clone();
-  with_number(result.dtype(), [&](auto number) {
-    using T = decltype(number);
-    for (std::size_t i = 1; i < inputs.size(); ++i) reduce_into<T>(result, inputs[i], reduction);
-    if (reduction == Collectives::Reduction::kMean)
-      divide<T>(result, static_cast<int>(inputs.size()));
-  });
-  return result;
-}
-
-Array gathered(const std::vector<Array>& inputs) {
-  const Array& first = inputs[0];
-  std::int64_t rows = 0;
-  for (const Array& input : inputs) {
-    const bool fits = input.rank() > 0 && input.rank() == first.rank() &&
-                      input.dtype() == first.dtype() && !is_object(input.dtype()) &&
-                      std::equal(input.shape().dims().begin() + 1, input.shape().dims().end(),
-                                 first.shape().dims().begin() + 1);
-    if (!fits) {
-      throw InvalidArgumentError(cat("The members of an all-gather give ", first.dtype(),
-                                     first.shape(), " and ", input.dtype(), input.shape(),
-                                     ": only the first sizes may differ."));
-    }
-    rows += input.shape()[0];
-  }
-  std::vector<std::int64_t> dims = first.shape().to_vector();
-  dims[0] = rows;
-  Array result(first.dtype(), Shape(dims));
-  auto* to = static_cast<char*>(result.raw_data());
-  for (const Array& input : inputs) {
-    if (input.num_bytes() != 0) std::memcpy(to, input.raw_data(), input.num_bytes());
-    to += input.num_bytes();
-  }
-  return result;
+std::exception_ptr failure(const std::string& key, const std::string& why) {
+  return std::make_exception_ptr(InvalidArgumentError(cat("Collective '", key, "': ", why)));
 }
 
 }  // namespace
 
-struct LocalCollectives::Work {
-  enum Kind { kReduce, kGather, kBroadcast } kind = kReduce;
-  Reduction reduction = Reduction::kSum;
-  int root = 0;
-  bool operator==(const Work&) const = default;
-};
+class LocalCollectives::Groups : public std::enable_shared_from_this<Groups> {
+ public:
+  void join(const Member& member, Array input, const CollectiveWork& work, Done done);
+  void abort(const std::exception_ptr& error);
 
-struct LocalCollectives::Group {
-  Work work;
-  std::vector<Array> inputs;  // by rank
-  struct Waiting {
+ private:
+  struct Entry {
+    Member member;
+    Array input;
     Done done;
-    const Cancellation* cancellation = nullptr;
     Cancellation::Token token = 0;
+    Timer timer;
   };
-  std::vector<std::optional<Waiting>> waiting;  // by rank
-  std::size_t come = 0;
+  struct Group {
+    CollectiveWork work;
+    int size = 0;
+    std::list<Entry> entries;  // in the order in which they came
+  };
+  using GroupRef = std::shared_ptr<Group>;
+
+  static std::string mismatch(const Group& group, const Member& member, const CollectiveWork& work);
+  void watch(const GroupRef& group, Entry& entry) TANDEM_REQUIRES(mutex_);
+  bool remove(const std::string& key, const Group* group);
+  void fail(const std::string& key, const GroupRef& group, const std::exception_ptr& error);
+  static void stop_watching(Group& group);
+  static void end(Group& group, const std::exception_ptr& error);
+
+  Mutex mutex_;
+  std::map<std::string, GroupRef> groups_ TANDEM_GUARDED_BY(mutex_);
+  std::exception_ptr aborted_ TANDEM_GUARDED_BY(mutex_);
 };
 
-void LocalCollectives::all_reduce(const Member& member, Array input, Reduction reduction,
-                                  Done done) {
-  join(member, std::move(input), {.kind = Work::kReduce, .reduction = reduction}, std::move(done));
-}
-void LocalCollectives::all_gather(const Member& member, Array input, Done done) {
-  join(member, std::move(input), {.kind = Work::kGather}, std::move(done));
-}
-void LocalCollectives::broadcast(const Member& member, Array input, int root, Done done) {
-  join(member, std::move(input), {.kind = Work::kBroadcast, .root = root}, std::move(done));
+// Why the member cannot be of the group; empty if it can.
+std::string LocalCollectives::Groups::mismatch(const Group& group, const Member& member,
+                                               const CollectiveWork& work) {
+  if (group.size != member.group_size) {
+    return cat("the group has ", group.size, " members for others and ", member.group_size, " for ",
+               describe(member), ".");
+  }
+  if (group.work != work) return "other members of the group ask for another kind of work.";
+  for (const Entry& other : group.entries) {
+    const bool ranked = member.rank != Member::kByDevice;
+    if (ranked != (other.member.rank != Member::kByDevice))
+      return "either all members give their ranks or none does.";
+    const bool same =
+        ranked ? other.member.rank == member.rank : other.member.device == member.device;
+    if (same) return cat(describe(member), " has come already.");
+  }
+  return {};
 }
 
-void LocalCollectives::join(const Member& member, Array input, const Work& work, Done done) {
-  const auto refused = [&](const std::string& why) {
-    done(std::make_exception_ptr(InvalidArgumentError(
-             cat("Collective '", member.key, "', rank ", member.rank, ": ", why))),
-         Array());
+// What may end the wait for the others. Callbacks find the group gone once it is complete.
+void LocalCollectives::Groups::watch(const GroupRef& group, Entry& entry) {
+  const Member& member = entry.member;
+  const auto gives_up = [weak = weak_from_this(), key = member.key,
+                         waiting = std::weak_ptr<Group>(group)](const std::exception_ptr& why) {
+    const auto self = weak.lock();
+    const GroupRef found = waiting.lock();
+    if (self && found) self->fail(key, found, why);
   };
-  if (member.group_size < 1 || member.rank < 0 || member.rank >= member.group_size)
-    return refused(cat("a rank of a group of ", member.group_size, " lies from 0 below that."));
-  if (work.kind == Work::kBroadcast && (work.root < 0 || work.root >= member.group_size))
-    return refused(cat("there is no root ", work.root, "."));
-  const auto rank = static_cast<std::size_t>(member.rank);
-  std::shared_ptr<Group> group;
-  std::string wrong;
-  bool complete = false, cancelled = false;
+  if (member.timeout.count() > 0) {
+    const auto wait = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::min(member.timeout, std::chrono::duration<double>(1e9)));
+    entry.timer = Timer(std::chrono::steady_clock::now() + wait, [=, key = member.key] {
+      gives_up(std::make_exception_ptr(DeadlineExceededError(
+          cat("Collective '", key, "' has timed out before all members had come."))));
+    });
+  }
+  if (!member.cancellation) return;
+  entry.token = member.cancellation->register_callback([=, key = member.key] {
+    gives_up(std::make_exception_ptr(
+        CancelledError(cat("Collective '", key, "' was cancelled before all members had come."))));
+  });
+  if (entry.token == 0) throw CancelledError(cat("Collective '", member.key, "' was cancelled."));
+}
+
+void LocalCollectives::Groups::join(const Member& member, Array input, const CollectiveWork& work,
+                                    Done done) {
+  if (member.group_size < 1 || member.rank < Member::kByDevice ||
+      member.rank >= member.group_size) {
+    return done(failure(member.key, cat(describe(member), " of a group of ", member.group_size,
+                                        ": there must be a member, and a rank lies below the ",
+                                        "group's size.")),
+                Array());
+  }
+  GroupRef group;
+  std::exception_ptr error;  // of the whole group
+  bool complete = false;
   {
-    std::lock_guard lock(mutex_);
-    std::shared_ptr<Group>& entry = groups_[member.key];
-    if (!entry) {
-      entry = std::make_shared<Group>();
-      entry->work = work;
-      entry->inputs.resize(static_cast<std::size_t>(member.group_size));
-      entry->waiting.resize(entry->inputs.size());
-    }
-    group = entry;
-    if (group->inputs.size() != static_cast<std::size_t>(member.group_size)) {
-      wrong = cat("the group has ", group->inputs.size(), " members for others and ",
-                  member.group_size, " for this one.");
-    } else if (!(group->work == work)) {
-      wrong = "other members of the group ask for another kind of work.";
-    } else if (group->waiting[rank]) {
-      wrong = "this rank has come already.";
+    const MutexLock lock(mutex_);
+    if (aborted_) {
+      error = aborted_;
     } else {
-      group->inputs[rank] = std::move(input);
-      Group::Waiting& waiting = group->waiting[rank].emplace();
-      waiting.done = done;
-      complete = ++group->come == group->inputs.size();
-      if (complete) {
-        groups_.erase(member.key);
-      } else if (member.cancellation) {
-        waiting.cancellation = member.cancellation;
-        waiting.token = member.cancellation->register_callback([this, key = member.key, group] {
-          fail(key, group.get(),
-               std::make_exception_ptr(CancelledError(
-                   cat("Collective '", key, "' was cancelled before all members had come."))));
-        });
-        cancelled = waiting.token == 0;
+      GroupRef& found = groups_[member.key];
+      if (!found) found = std::make_shared<Group>(Group{work, member.group_size, {}});
+      group = found;
+      if (const std::string why = mismatch(*group, member, work); !why.empty()) {
+        error = failure(member.key, why);
+      } else {
+        Entry& entry = group->entries.emplace_back();
+        entry.member = member;
+        entry.input = std::move(input);
+        entry.done = done;
+        complete = static_cast<int>(group->entries.size()) == group->size;
+        if (complete) {
+          groups_.erase(member.key);
+        } else {
+          try {
+            watch(group, entry);
+          } catch (...) {
+            error = std::current_exception();
+            group->entries.pop_back();
+          }
+        }
       }
     }
   }
-  if (!wrong.empty()) {
-    fail(member.key, group.get(),
-         std::make_exception_ptr(
-             InvalidArgumentError(cat("Collective '", member.key, "': ", wrong))));
-    return refused(wrong);
-  }
-  if (cancelled) {
-    return fail(member.key, group.get(),
-                std::make_exception_ptr(
-                    CancelledError(cat("Collective '", member.key, "' was cancelled."))));
+  if (error) {
+    if (group) fail(member.key, group, error);
+    return done(error, Array());
   }
   if (!complete) return;
-  std::exception_ptr error;
-  Array result;
-  try {
-    switch (work.kind) {
-      case Work::kReduce: result = reduced(group->inputs, work.reduction); break;
-      case Work::kGather: result = gathered(group->inputs); break;
-      case Work::kBroadcast: result = group->inputs[static_cast<std::size_t>(work.root)]; break;
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  for (auto& waiting : group->waiting) {
-    if (waiting->token != 0) waiting->cancellation->deregister_callback(waiting->token);
-    waiting->done(error, result);
+  stop_watching(*group);
+  group->entries.sort(
+      [](const Entry& a, const Entry& b) { return goes_before(a.member, b.member); });
+  std::vector<CollectiveMember> members;
+  for (Entry& entry : group->entries)
+    members.push_back({std::move(entry.input), entry.member.memory, std::move(entry.done)});
+  run_collective(work, std::move(members));
+}
+
+bool LocalCollectives::Groups::remove(const std::string& key, const Group* group) {
+  const MutexLock lock(mutex_);
+  const auto found = groups_.find(key);
+  if (found == groups_.end() || found->second.get() != group) return false;
+  groups_.erase(found);
+  return true;
+}
+
+void LocalCollectives::Groups::fail(const std::string& key, const GroupRef& group,
+                                    const std::exception_ptr& error) {
+  if (remove(key, group.get())) end(*group, error);
+}
+
+void LocalCollectives::Groups::stop_watching(Group& group) {
+  for (Entry& entry : group.entries) {
+    entry.timer = Timer();
+    if (entry.token != 0) entry.member.cancellation->deregister_callback(entry.token);
   }
 }
 
-void LocalCollectives::fail(const std::string& key, const Group* group,
-                            const std::exception_ptr& error) {
-  std::shared_ptr<Group> failed;
-  {
-    std::lock_guard lock(mutex_);
-    const auto found = groups_.find(key);
-    if (found == groups_.end() || found->second.get() != group) return;
-    failed = std::move(found->second);
-    groups_.erase(found);
-  }
-  for (auto& waiting : failed->waiting) {
-    if (!waiting) continue;
-    if (waiting->token != 0) waiting->cancellation->deregister_callback(waiting->token);
-    waiting->done(error, Array());
+void LocalCollectives::Groups::end(Group& group, const std::exception_ptr& error) {
+  stop_watching(group);
+  for (Entry& entry : group.entries) {
+    entry.input = Array();
+    entry.done(error, Array());
   }
 }
+
+void LocalCollectives::Groups::abort(const std::exception_ptr& error) {
+  std::map<std::string, GroupRef> groups;
+  {
+    const MutexLock lock(mutex_);
+    if (aborted_) return;
+    aborted_ = error;
+    groups.swap(groups_);
+  }
+  for (auto& [key, group] : groups) end(*group, error);
+}
+
+LocalCollectives::LocalCollectives() : groups_(std::make_shared<Groups>()) {}
+LocalCollectives::~LocalCollectives() = default;
+
+void LocalCollectives::all_reduce(const Member& member, Array input, Reduction reduction,
+                                  Done done) {
+  groups_->join(member, std::move(input), {.kind = CollectiveWork::kReduce, .reduction = reduction},
+                std::move(done));
+}
+void LocalCollectives::reduce_scatter(const Member& member, Array input, Reduction reduction,
+                                      Done done) {
+  groups_->join(member, std::move(input),
+                {.kind = CollectiveWork::kScatter, .reduction = reduction}, std::move(done));
+}
+void LocalCollectives::all_gather(const Member& member, Array input, Done done) {
+  groups_->join(member, std::move(input), {.kind = CollectiveWork::kGather}, std::move(done));
+}
+void LocalCollectives::broadcast(const Member& member, Array input, Done done) {
+  groups_->join(member, std::move(input), {.kind = CollectiveWork::kBroadcast}, std::move(done));
+}
+void LocalCollectives::start_abort(std::exception_ptr error) { groups_->abort(error); }
 
 }  // namespace tandem

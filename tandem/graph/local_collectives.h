@@ -1,30 +1,27 @@
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
-#include <string>
 
 #include "tandem/core/export.h"
 #include "tandem/graph/collectives.h"
 
 namespace tandem {
 
-/// Collectives among the devices of one process: values meet in host memory.
+/// Collectives among the devices of one process. Values that lie on devices which can exchange them
+/// (`communicator_of`) stay there; all others meet in host memory.
 class TANDEM_EXPORT LocalCollectives final : public Collectives {
  public:
+  LocalCollectives();
+  ~LocalCollectives() override;
   void all_reduce(const Member& member, Array input, Reduction reduction, Done done) override;
+  void reduce_scatter(const Member& member, Array input, Reduction reduction, Done done) override;
   void all_gather(const Member& member, Array input, Done done) override;
-  void broadcast(const Member& member, Array input, int root, Done done) override;
+  void broadcast(const Member& member, Array input, Done done) override;
+  void start_abort(std::exception_ptr error) override;
 
  private:
-  struct Work;
-  struct Group;
-  void join(const Member& member, Array input, const Work& work, Done done);
-  void fail(const std::string& key, const Group* group, const std::exception_ptr& error);
-
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Group>> groups_;  // guarded by mutex_
+  class Groups;
+  const std::shared_ptr<Groups> groups_;  // which callbacks keep
 };
 
 }  // namespace tandem

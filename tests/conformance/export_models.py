@@ -7,6 +7,7 @@ which models.py turns into a call of `td run`.
 import pathlib
 import sys
 
+import export_collectives
 import export_conditionals
 import export_graphs
 import export_layers
@@ -16,8 +17,8 @@ import export_text
 import export_training
 from exporting import CASES, SLOW_CASES, Writer
 
-FILES = (export_conditionals, export_graphs, export_layers, export_networks, export_state, export_text,
-         export_training)  # each adds its cases
+FILES = (export_collectives, export_conditionals, export_graphs, export_layers, export_networks, export_state,
+         export_text, export_training)  # each adds its cases
 
 
 def main():

@@ -6,6 +6,7 @@ reason is printed, and the exit code is 77, which ctest shows as skipped.
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -30,7 +31,8 @@ def run_case(td, folder):
     for init in case.get("inits", []):
         command += ["--init", init]
     command += ["--steps", str(case.get("steps", 1)), "--repeat", str(case.get("repeat", 1))]
-    result = subprocess.run(command, capture_output=True, text=True)
+    environment = {**os.environ, **case.get("environment", {})}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
     if result.returncode != 0:
         raise ValueError(result.stderr.strip() or f"exit code {result.returncode}")
     if "stderr" in case and result.stderr != case["stderr"]:

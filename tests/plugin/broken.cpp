@@ -14,6 +14,7 @@
 #define BROKEN_STREAMS 8
 #define BROKEN_MEMORY 9
 #define BROKEN_FIGURE 10
+#define BROKEN_COLLECTIVES 11
 
 #if BROKEN == BROKEN_ENTRY
 
@@ -57,6 +58,7 @@ extern "C" TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi*,
   plugin->event_record = [](TandemStream*, TandemStatus*) -> TandemEvent* { return nullptr; };
   plugin->event_done = [](TandemEvent*) { return std::int32_t{1}; };
   plugin->event_destroy = [](TandemEvent*) {};
+  if (BROKEN == BROKEN_COLLECTIVES) plugin->communicator_destroy = [](TandemCommunicator*) {};
   if (BROKEN != BROKEN_FUNCTION) plugin->event_wait = [](TandemEvent*) {};
 }
 

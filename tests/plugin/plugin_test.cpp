@@ -146,9 +146,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::pair{"entry", "it does not export tandem_plugin_init"},
                     std::pair{"version",
                               "it was made for version 2.7 of the plugin interface, and this is "
-                              "version 1.9"},
+                              "version 1.10"},
                     std::pair{"size", "its table has 16 bytes, and version 1.0 has"},
                     std::pair{"function", "TandemPluginApi::event_wait is null."},
+                    std::pair{"collectives", "of the functions for collectives it has some alone"},
                     std::pair{"type", "its device type \"CPU\" is no upper-case name of its own"},
                     std::pair{"start", "FAILED_PRECONDITION: The plugin "},
                     std::pair{"start", "does not start: no such hardware in this machine"},

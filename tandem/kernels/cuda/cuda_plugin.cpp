@@ -8,9 +8,11 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/activity_trace.h"
 #include "tandem/device/cuda/internal/build_id.h"
+#include "tandem/device/cuda/internal/collective.h"
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/gpu_memory.h"
 #include "tandem/device/cuda/internal/host_reads.h"
+#include "tandem/device/cuda/internal/nccl.h"
 #include "tandem/device/cuda/internal/nvrtc.h"
 #include "tandem/device/cuda/internal/room.h"
 #include "tandem/device/cuda/internal/stream.h"
@@ -174,7 +176,7 @@ void event_destroy(TandemEvent* event) { delete event; }
 const char* libraries() {
   static NeverDestroyed<std::string> lines([] {
     return cat(cublaslt().report(), '\n', cudnn().report(), '\n', Nvrtc::get().library().report(),
-               '\n', ActivityTrace::get().library().report(), '\n');
+               '\n', ActivityTrace::get().library().report(), '\n', Nccl::get().report(), '\n');
   });
   return lines->c_str();
 }
@@ -193,6 +195,24 @@ void trace_end(TandemDevice* device, void (*report)(void*, const TandemTraceEven
                                 .bytes = event.bytes};
     report(arg, &seen);
   }
+}
+
+std::int32_t collective_supported(std::int32_t kind, std::int32_t reduction, std::int32_t dtype) {
+  return nccl_supports(kind, reduction, dtype) ? 1 : 0;
+}
+
+TandemCommunicator* communicator_create(TandemStream* const* streams, std::size_t num_streams,
+                                        TandemStatus* status) {
+  TandemCommunicator* communicator = nullptr;
+  guarded(status, [&] { communicator = create_communicator(streams, num_streams); });
+  return communicator;
+}
+
+void communicator_destroy(TandemCommunicator* communicator) { delete communicator; }
+
+void communicator_enqueue(TandemCommunicator* communicator, const TandemCollective* work,
+                          TandemStatus* status) {
+  guarded(status, [&] { enqueue_collective(*communicator, *work); });
 }
 
 void fill_in(TandemPluginApi* plugin) {
@@ -233,6 +253,10 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->stream_settle = stream_settle;
   plugin->libraries = libraries;
   plugin->host_read_limit = read_limit;
+  plugin->collective_supported = collective_supported;
+  plugin->communicator_create = communicator_create;
+  plugin->communicator_destroy = communicator_destroy;
+  plugin->communicator_enqueue = communicator_enqueue;
   if (ActivityTrace::get().library().usable()) {
     plugin->trace_begin = trace_begin;
     plugin->trace_end = trace_end;

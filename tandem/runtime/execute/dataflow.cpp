@@ -11,6 +11,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/graph/collectives.h"
 #include "tandem/graph/rendezvous.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/profile/step_recorder.h"
@@ -157,7 +158,8 @@ class Run {
       std::lock_guard lock(mutex_);
       if (!error_) error_ = error;
     }
-    // Other parts wait for what this one does not send any more.
+    // Other parts, and members of groups, wait for what does not come any more.
+    if (within_.collectives) within_.collectives->start_abort(error);
     if (within_.rendezvous) within_.rendezvous->start_abort(std::move(error));
   }
 

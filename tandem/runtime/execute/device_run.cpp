@@ -17,6 +17,7 @@
 #include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/segment.h"
+#include "tandem/graph/collectives.h"
 #include "tandem/graph/rendezvous.h"
 #include "tandem/placement/list_scheduler.h"
 #include "tandem/runtime/eager/op_failure.h"
@@ -610,7 +611,8 @@ class Run : public std::enable_shared_from_this<Run> {
       std::lock_guard lock(mutex_);
       if (!error_) error_ = error;
     }
-    // Other parts wait for what this one does not send any more.
+    // Other parts, and members of groups, wait for what does not come any more.
+    if (within_.collectives) within_.collectives->start_abort(error);
     if (within_.rendezvous) within_.rendezvous->start_abort(std::move(error));
   }
 

@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/graph/collectives.h"
 #include "tandem/graph/rendezvous.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/execute/device_kernel.h"
@@ -182,8 +183,8 @@ void FramedRun::run_kernel(const Ready& entry) {
   context.planned_outputs_ = 0;
   // Each slot refers to its value by itself, so the reference count shows whether others need it.
   context.owned_inputs_ = ~std::uint64_t{0};
+  context.frame_iteration_ = {iteration.frame->id, iteration.number};
   if (is_transfer(s.kind)) {
-    context.frame_iteration_ = {iteration.frame->id, iteration.number};
     context.input_dead_ = entry.dead;
     context.may_be_dead_ = true;
     context.outputs_dead_ = false;
@@ -358,7 +359,8 @@ void FramedRun::finish(const Ready& entry, std::exception_ptr error) {
 void FramedRun::fail(Frame& frame, std::exception_ptr error) {
   if (!error_) error_ = error;
   for (Frame* f = &frame; f; f = f->parent) f->failed = true;
-  // Other parts wait for what this one does not send any more.
+  // Other parts, and members of groups, wait for what does not come any more.
+  if (within_->collectives) within_->collectives->start_abort(error);
   if (within_->rendezvous) within_->rendezvous->start_abort(std::move(error));
 }
 

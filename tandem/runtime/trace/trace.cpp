@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/resource_handle.h"
 #include "tandem/device/device_spec.h"
+#include "tandem/graph/collective_op.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/eager/eager_choice.h"
@@ -170,7 +171,9 @@ void Trace::order_stateful(Node* node) {
   }
   // Random generators keep state of their own: their order among each other shows nowhere.
   // Functions may do anything.
-  if (node->op().traits.keeps_state || (touches_resource && node->kind() == NodeKind::kPlain))
+  const OpDef& op = node->op();
+  if (op.traits.keeps_state || (touches_resource && node->kind() == NodeKind::kPlain) ||
+      is_collective(op))
     return;
   if (last_effect_) graph_.add_control_input(node, last_effect_);
   last_effect_ = node;

@@ -48,6 +48,17 @@ TEST_F(ConnectTest, SizesThatOnlyTheTaskKnows) {
               ElementsAre("AB", ""));
 }
 
+// What failed before has nothing to do with them.
+TEST_F(ConnectTest, CollectivesRunThereAfterFailures) {
+  const DeviceScope there(worker(0));
+  const Tensor x({1.0f, 2.0f});
+  EXPECT_THROW((void)gather_nd(x, tensor<std::int32_t>({5})).array(), InvalidArgumentError);
+  const Tensor sum =
+      call("CollectiveReduceV2", {x, Tensor(1), Tensor(1), Tensor(1)},
+           {{"merge_op", std::string("Add")}, {"final_op", std::string("Id")}})[0];
+  EXPECT_THAT(sum.array().values<float>(), ElementsAre(1, 2));
+}
+
 TEST_F(ConnectTest, VariablesStayThere) {
   std::unique_ptr<Variable> v;
   {

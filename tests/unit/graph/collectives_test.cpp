@@ -1,3 +1,5 @@
+#include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "tandem/core/cancellation.h"
 #include "tandem/core/error.h"
+#include "tandem/core/half.h"
 #include "tandem/graph/local_collectives.h"
 
 namespace tandem {
@@ -57,9 +60,94 @@ TEST(Collectives, GatherAndBroadcast) {
   collectives.all_gather({.key = "k", .group_size = 2, .rank = 0}, floats({1, 2}), a.done());
   EXPECT_EQ(values_of(a.value), (std::vector<float>{1, 2, 3}));
   EXPECT_EQ(values_of(b.value), (std::vector<float>{1, 2, 3}));
-  collectives.broadcast({.key = "k", .group_size = 2, .rank = 0}, floats({1}), 1, a.done());
-  collectives.broadcast({.key = "k", .group_size = 2, .rank = 1}, floats({7}), 1, b.done());
+  collectives.broadcast({.key = "k", .group_size = 2, .rank = 0}, Array(), a.done());
+  collectives.broadcast({.key = "k", .group_size = 2, .rank = 1}, floats({7}), b.done());
   EXPECT_EQ(values_of(a.value), std::vector<float>{7});
+  EXPECT_EQ(values_of(b.value), std::vector<float>{7});
+}
+
+template <class T>
+std::vector<float> reduced(DType dtype, Collectives::Reduction reduction) {
+  LocalCollectives collectives;
+  Got got[3];
+  for (int rank = 0; rank < 3; ++rank) {
+    Array input(dtype, Shape{2});
+    input.data<T>()[0] = T(static_cast<float>(rank + 1));
+    input.data<T>()[1] = T(static_cast<float>(-2 * rank));
+    collectives.all_reduce({.key = "k", .group_size = 3, .rank = rank}, input, reduction,
+                           got[rank].done());
+  }
+  EXPECT_EQ(got[2].code, Code::kOk);
+  const T* result = got[0].value.data<T>();
+  return {static_cast<float>(result[0]), static_cast<float>(result[1])};
+}
+
+template <class T>
+void expect_reductions(DType dtype) {
+  EXPECT_EQ(reduced<T>(dtype, Collectives::Reduction::kSum), (std::vector<float>{6, -6}));
+  EXPECT_EQ(reduced<T>(dtype, Collectives::Reduction::kMean), (std::vector<float>{2, -2}));
+  EXPECT_EQ(reduced<T>(dtype, Collectives::Reduction::kProduct), (std::vector<float>{6, 0}));
+  EXPECT_EQ(reduced<T>(dtype, Collectives::Reduction::kMax), (std::vector<float>{3, 0}));
+  EXPECT_EQ(reduced<T>(dtype, Collectives::Reduction::kMin), (std::vector<float>{1, -4}));
+}
+
+TEST(Collectives, ReduceEveryDtype) {
+  expect_reductions<float>(DType::kFloat);
+  expect_reductions<double>(DType::kDouble);
+  expect_reductions<Half>(DType::kHalf);
+  expect_reductions<BFloat16>(DType::kBFloat16);
+  expect_reductions<std::int32_t>(DType::kInt32);
+  expect_reductions<std::int64_t>(DType::kInt64);
+}
+
+TEST(Collectives, AResultIsMemoryOfItsOwn) {
+  LocalCollectives collectives;
+  const Array input = floats({1});
+  Got a, b;
+  collectives.broadcast({.key = "k", .group_size = 1, .rank = 0}, input, a.done());
+  collectives.all_reduce({.key = "k", .group_size = 1, .rank = 0}, input,
+                         Collectives::Reduction::kSum, b.done());
+  EXPECT_NE(a.value.raw_data(), input.raw_data());
+  EXPECT_NE(b.value.raw_data(), input.raw_data());
+}
+
+TEST(Collectives, ABroadcastHasOneThatSends) {
+  LocalCollectives collectives;
+  Got a, b;
+  collectives.broadcast({.key = "k", .group_size = 2, .rank = 0}, floats({1}), a.done());
+  collectives.broadcast({.key = "k", .group_size = 2, .rank = 1}, floats({7}), b.done());
+  EXPECT_EQ(a.code, Code::kInvalidArgument);
+  EXPECT_EQ(b.code, Code::kInvalidArgument);
+}
+
+TEST(Collectives, ARankComesOnce) {
+  LocalCollectives collectives;
+  Got a, b;
+  collectives.all_gather({.key = "k", .group_size = 2, .rank = 0}, floats({1}), a.done());
+  collectives.all_gather({.key = "k", .group_size = 2, .rank = 0}, floats({1}), b.done());
+  EXPECT_EQ(a.code, Code::kInvalidArgument);
+  EXPECT_EQ(b.code, Code::kInvalidArgument);
+}
+
+TEST(Collectives, OthersComeInTimeOrAllFail) {
+  LocalCollectives collectives;
+  std::promise<Code> ended;
+  collectives.all_gather(
+      {.key = "k", .group_size = 2, .rank = 0, .timeout = std::chrono::duration<double>(1e-3)},
+      floats({1}), [&](const std::exception_ptr& error, const Array&) {
+        ended.set_value(error ? code_of(error) : Code::kOk);
+      });
+  EXPECT_EQ(ended.get_future().get(), Code::kDeadlineExceeded);
+}
+
+TEST(Collectives, EndWithWhatTheyBelongTo) {
+  LocalCollectives collectives;
+  Got before, after;
+  collectives.all_gather({.key = "k", .group_size = 2, .rank = 0}, floats({1}), before.done());
+  collectives.start_abort(std::make_exception_ptr(NotFoundError("gone")));
+  EXPECT_EQ(before.code, Code::kNotFound);
+  collectives.all_gather({.key = "k", .group_size = 2, .rank = 1}, floats({1}), after.done());
+  EXPECT_EQ(after.code, Code::kNotFound);
 }
 
 TEST(Collectives, MembersThatDifferFailAll) {

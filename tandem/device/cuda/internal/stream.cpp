@@ -1,6 +1,7 @@
 #include "tandem/device/cuda/internal/stream.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "tandem/device/cuda/internal/timer.h"
@@ -181,6 +182,26 @@ void StreamState::enqueue(const TandemCopy& copy) {
   append({.kind = Kind::kCopy, .work = {}, .copy = copy, .event = nullptr});
 }
 
+// With the locks of all of them: else one stream could have a wait for another's event in front of
+// its part, and the other one its part in front of that event.
+void StreamState::enqueue_together(const std::vector<StreamState*>& streams,
+                                   const std::shared_ptr<Collective>& collective,
+                                   const TandemCollective& work) {
+  std::vector<StreamState*> in_order = streams;
+  std::sort(in_order.begin(), in_order.end(), std::less<>());
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (StreamState* stream : in_order) locks.emplace_back(stream->mutex_);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    Entry& entry = streams[i]->entries_.push_slot();
+    entry.kind = Kind::kCollective;
+    entry.work.done = work.members[i]->done;
+    entry.work.arg = work.members[i]->arg;
+    entry.collective = collective;
+    entry.rank = i;
+    streams[i]->entered_.notify_one();
+  }
+}
+
 std::shared_ptr<EventState> StreamState::record() {
   auto event = std::make_shared<EventState>();
   append({.kind = Kind::kRecord, .work = {}, .copy = {}, .event = event});
@@ -335,6 +356,7 @@ StreamState::Issued StreamState::launch(Entry& entry) {
       issued.awaited = marker;
       return issued;
     }
+    case Kind::kCollective: return launch_collective(entry);
     case Kind::kWork:
     case Kind::kCopy: break;
   }
@@ -353,6 +375,21 @@ StreamState::Issued StreamState::launch(Entry& entry) {
   });
   if (begun) issued.marker = mark();
   if (issued.status.code == TANDEM_OK) guarded(&issued.status, [&] { refuse_if_lost(); });
+  return issued;
+}
+
+// Also where the GPU is lost: the others wait for this launcher.
+StreamState::Issued StreamState::launch_collective(Entry& entry) {
+  Issued issued{.status = no_error()};
+  issued.done = entry.work.done;
+  issued.arg = entry.work.arg;
+  guarded(&issued.status, [&] {
+    entry.collective->issue(entry.rank, stream_);
+    issued.collective = std::move(entry.collective);
+    unmarked_ = true;
+    issued.marker = mark();
+    refuse_if_lost();
+  });
   return issued;
 }
 
@@ -385,6 +422,11 @@ void StreamState::complete(Issued& issued) {
   if (issued.marker && !issued.marker->wait()) settle();
   if (issued.marker && issued.status.code == TANDEM_OK)
     guarded(&issued.status, [&] { refuse_if_lost(); });
+  if (issued.collective) {
+    TandemStatus status = no_error();
+    guarded(&status, [&] { issued.collective->over(); });
+    if (issued.status.code == TANDEM_OK) issued.status = status;
+  }
   if (issued.graph) issued.graph->deliver(issued.status.code == TANDEM_OK);
   issued.graph = nullptr;
   if (issued.done) issued.done(issued.arg, &issued.status);

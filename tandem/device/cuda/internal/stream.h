@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/device/cuda/internal/collective.h"
 #include "tandem/device/cuda/internal/command_list.h"
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/marker.h"
@@ -59,6 +60,11 @@ class StreamState {
 
   void enqueue(const TandemWork& work);
   void enqueue(const TandemCopy& copy);
+  /// To all of these streams, at one point between what others enqueue to them: the member of the
+  /// stream's place in the list is its part.
+  static void enqueue_together(const std::vector<StreamState*>& streams,
+                               const std::shared_ptr<Collective>& collective,
+                               const TandemCollective& work);
   std::shared_ptr<EventState> record();
   void wait_for(std::shared_ptr<EventState> event);
 
@@ -85,12 +91,14 @@ class StreamState {
   void add(const TandemCopy& copy);
 
  private:
-  enum class Kind { kWork, kCopy, kRecord, kWait };
+  enum class Kind { kWork, kCopy, kCollective, kRecord, kWait };
   struct Entry {
     Kind kind = Kind::kWork;
     TandemWork work = {};
     TandemCopy copy = {};
     std::shared_ptr<EventState> event;
+    std::shared_ptr<Collective> collective = nullptr;  // whose `done` is that of `work`
+    std::size_t rank = 0;
   };
   // What the launcher has handed to the GPU: over when the marker is.
   struct Issued {
@@ -101,6 +109,7 @@ class StreamState {
     std::shared_ptr<EventState> recorded;  // over when the marker is
     std::shared_ptr<Marker> awaited;       // kept until the GPU has come past it
     std::shared_ptr<SegmentGraph> graph;   // that was launched
+    std::shared_ptr<Collective> collective;
   };
   // What is known of a segment: the commands of its last run, then graphs of them, the one launched
   // last at the end. Variables that get other memory with each value change between two addresses,
@@ -121,6 +130,7 @@ class StreamState {
   Issued launch(Entry& entry);
   void run(const TandemWork& work, Issued& issued);
   void copy(const TandemCopy& copy);
+  Issued launch_collective(Entry& entry);
   void issue_segment(std::uint64_t number, Issued& issued);
   Segment& segment(std::uint64_t number);
   bool launch_graph(Segment& segment, Issued& issued);

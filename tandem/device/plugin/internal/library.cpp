@@ -117,6 +117,11 @@ void check_table(const std::string& path, const TandemPluginApi& api) {
   if (!api.trace_begin != !api.trace_end) {
     refuse(path, "of trace_begin and trace_end it has one alone.");
   }
+  const bool communicates = api.communicator_create;
+  if (!api.collective_supported == communicates || !api.communicator_destroy == communicates ||
+      !api.communicator_enqueue == communicates) {
+    refuse(path, "of the functions for collectives it has some alone.");
+  }
   if (!is_type_name(api.device_type)) {
     refuse(path, cat("its device type \"", api.device_type,
                      "\" is no upper-case name of its own, such as \"TOY\"."));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/device/plugin/internal/plugin_communicator.h"
 #include "tandem/device/plugin/internal/plugin_memory.h"
 #include "tandem/device/plugin/internal/reaper.h"
 
@@ -24,6 +25,8 @@ PluginHandle::PluginHandle(const PluginLibrary& library, int physical,
 }
 
 PluginHandle::~PluginHandle() { library_.api.device_close(device_); }
+
+PluginDevice::~PluginDevice() { drop_communicators_of(*this); }
 
 void PluginDevice::retire(PluginDevice* device) {
   // Nothing holds a buffer any more, so the memory goes back at once; the streams may have to wait.

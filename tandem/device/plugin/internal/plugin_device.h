@@ -46,6 +46,7 @@ class PluginDevice final : public Device,
   static std::shared_ptr<PluginDevice> make(const PluginLibrary& library, int physical,
                                             const DeviceProperties& properties,
                                             const LogicalDeviceOptions& options, DeviceSpec spec);
+  ~PluginDevice() override;
 
   const std::string& kernel_class() const override { return kernel_class_; }
   const DeviceProperties& properties() const override { return properties_; }

@@ -77,6 +77,8 @@ class PluginStream final : public Stream, public SegmentStream, public TaskStrea
   void enqueue_task(StreamTask& task, double flops, double bytes) override;
   bool is_lost() const override;
 
+  TandemStream* handle() const { return stream_; }
+
  private:
   Ref<PluginEvent> record_here();
   TandemCopy describe(const Copy& copy) const;

@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/worker/step_stats.h"
+#include "tandem/graph/local_collectives.h"
 #include "tandem/graph/step_context.h"
 #include "tandem/runtime/execute/executable.h"
 #include "tandem/runtime/execute/function_executor.h"
@@ -26,11 +27,14 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
         done_(std::move(done)) {
     within_.id = step_->id;
     within_.cancellation = step_->cancellation.get();
-    // A failure aborts it, which other ops of a step that outlives failures must not see. Their
-    // sends and receives are no kernels.
-    if (!step_->outlives_failures) within_.rendezvous = step_->rendezvous.get();
+    // A failure aborts these, which other ops of a step that outlives failures must not see. Their
+    // sends and receives are no kernels, and members of a group are in one function.
+    within_.collectives = &collectives_;
+    if (!step_->outlives_failures) {
+      within_.rendezvous = step_->rendezvous.get();
+      within_.collectives = &step_->collectives;
+    }
     within_.container = &step_->container;
-    within_.collectives = &step_->collectives;
     within_.session = &session_->states();
     within_.unfinished = &unfinished_;
     worker_.running_.fetch_add(1);
@@ -107,6 +111,7 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
   const std::shared_ptr<WorkerStep> step_;
   Done done_;
   UnfinishedNodes unfinished_;
+  LocalCollectives collectives_;  // of a step that outlives failures
   StepContext within_;
   std::shared_ptr<StepRecorder> recorder_;  // null: nothing records
   std::shared_ptr<Executable> plan_;
