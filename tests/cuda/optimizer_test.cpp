@@ -93,7 +93,7 @@ const OptimizerCase kCases[] = {
     {"adadelta", [] { return keras::Optimizer("adadelta"); }, 3},
     {"adamax", [] { return keras::Optimizer("adamax"); }, 6},
     {"nadam", [] { return keras::Optimizer("nadam"); }, 14},
-    {"ftrl", [] { return keras::Optimizer("ftrl"); }, 18},
+    {"ftrl", [] { return keras::Optimizer("ftrl"); }, 9},
     {"lion", [] { return keras::Optimizer("lion"); }, 5},
     // Norms and means of each variable.
     {"lamb", [] { return keras::Optimizer("lamb"); }, 30},

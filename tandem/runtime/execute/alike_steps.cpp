@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 
@@ -12,15 +14,28 @@
 namespace tandem {
 namespace {
 
-// What takes longer than its launch is not worth the memory: results of steps that stand side by
-// side are all there at once.
-constexpr double kMaxBytes = 1 << 20;
+// What takes longer than its launch is not worth the memory: what steps that stand side by side
+// read and write is all there at once.
+constexpr double kMaxBytes = 4 << 20;
+constexpr double kMaxBytesOfKind = 64 << 20;
 
 // Gives no value to others but what it does to variables.
 bool is_update(const Node& node) {
   const OpTraits& traits = node.op().traits;
   return traits.stateful && !traits.reads_only && !traits.keeps_state && node.num_outputs() == 0 &&
          !node.inputs().empty();
+}
+
+// What the step reads and writes; infinite if that is not known.
+double bytes_of(const Node& node) {
+  double bytes = 0;
+  const auto add = [&](const Node& maker, int output) {
+    bytes += maker.output_shape(output).is_fully_known() ? CostModel::output_bytes(maker, output)
+                                                         : std::numeric_limits<double>::infinity();
+  };
+  for (int i = 0; i < node.num_outputs(); ++i) add(node, i);
+  for (const Output& in : node.inputs()) add(*in.node, in.index);
+  return bytes;
 }
 
 bool may_join(const Step& step) {
@@ -35,14 +50,8 @@ bool may_join(const Step& step) {
     return false;
   if (is_update(node)) return true;
   // Fused ops, too, are elementwise if the result may lie where an input does.
-  if (!traits.elementwise && traits.may_reuse == 0 && traits.joins == ReductionKind::kNothing)
-    return false;
-  double bytes = 0;
-  for (int i = 0; i < node.num_outputs(); ++i) {
-    if (!node.output_shape(i).is_fully_known()) return false;
-    bytes += CostModel::output_bytes(node, i);
-  }
-  return bytes <= kMaxBytes;
+  const bool elementwise = traits.elementwise || traits.may_reuse != 0;
+  return (elementwise || traits.joins != ReductionKind::kNothing) && bytes_of(node) <= kMaxBytes;
 }
 
 const PartialShape& shape_of(Output value) { return value.node->output_shape(value.index); }
@@ -75,6 +84,7 @@ std::vector<int> alike_steps(const std::vector<Step>& steps) {
   struct Kind {
     const Node* first;
     int number;
+    double bytes = 0;
   };
   std::unordered_map<const OpDef*, std::vector<Kind>> kinds;
   std::vector<int> result(steps.size(), -1);
@@ -86,14 +96,17 @@ std::vector<int> alike_steps(const std::vector<Step>& steps) {
     if (!may_join(steps[s])) continue;
     const Node& node = *steps[s].node;
     std::vector<Kind>& of_op = kinds[&node.op()];
-    const auto known = std::find_if(of_op.begin(), of_op.end(),
-                                    [&](const Kind& kind) { return alike(*kind.first, node); });
-    if (known != of_op.end()) {
-      result[s] = known->number;
-    } else if (of_op.size() < kMaxKinds) {
-      result[s] = count++ + (is_update(node) ? first_update : 0);
-      of_op.push_back({&node, result[s]});
+    const double bytes = is_update(node) ? 0 : bytes_of(node);
+    auto kind = std::find_if(of_op.begin(), of_op.end(), [&](const Kind& known) {
+      return known.bytes + bytes <= kMaxBytesOfKind && alike(*known.first, node);
+    });
+    if (kind == of_op.end()) {
+      if (of_op.size() == kMaxKinds) continue;
+      of_op.push_back({&node, count++ + (is_update(node) ? first_update : 0)});
+      kind = std::prev(of_op.end());
     }
+    kind->bytes += bytes;
+    result[s] = kind->number;
   }
   return result;
 }

@@ -184,7 +184,9 @@ Pieces Pieces::joined(const TaskGraph& tasks, std::span<const int> joins,
       members[known->second].push_back(t);
     }
   }
-  return of_groups(tasks, std::move(members), std::move(segment), lanes);
+  Pieces pieces = of_groups(tasks, std::move(members), std::move(segment), lanes);
+  pieces.alike.assign(alike.begin(), alike.end());
+  return pieces;
 }
 
 }  // namespace tandem

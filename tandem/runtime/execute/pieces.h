@@ -16,6 +16,7 @@ struct Pieces {
   std::vector<int> of;                    ///< by task: its piece
   std::vector<std::uint8_t> segment;      ///< by piece: 1 if it is one
   ListScheduler scheduler;                ///< of the pieces, at the beginning
+  std::vector<int> alike = {};            ///< by task: its kind, as given to `joined`; or empty
 
   /// Each task is a piece.
   static Pieces single(const TaskGraph& tasks);
