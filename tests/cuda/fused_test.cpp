@@ -160,6 +160,49 @@ TEST_P(FusingOnGpu, ProductsWithWhatFollows) {
       values({5, 7}, 1), "_FusedMatMul", {"MatMul", "BiasAdd", "Relu"});
 }
 
+// As a layer on three axes has it.
+TEST_P(FusingOnGpu, ProductsWithWhatFollowsAReshape) {
+  const Variable w(values({7, 19}, 2)), b(values({19}, 3));
+  const auto layer = [&](const Tensor& x) {
+    const Tensor flat = matmul(reshape(x, {-1, 7}), cast(w, x.dtype()));
+    return nn::bias_add(reshape(flat, {2, 5, 19}), cast(b, x.dtype()));
+  };
+  expect_fused([&](const Tensor& x) { return nn::relu(layer(x)); }, values({2, 5, 7}, 1),
+               "_FusedMatMul", {"MatMul", "BiasAdd", "Relu"});
+  const Tensor residual = values({2, 5, 19}, 4);
+  expect_fused([&](const Tensor& x) { return layer(x) + cast(residual, x.dtype()); },
+               values({2, 5, 7}, 1), "_FusedMatMul", {"MatMul", "BiasAdd", "AddV2"});
+}
+
+// A step that trains it: the forward product is one op, and what its gradient reads is there.
+TEST(TrainingOnGpu, FusesALayerOnThreeAxes) {
+  const Tensor x = values({2, 5, 7}, 1);
+  const auto gradients_on = [&](const char* device, Strings* ops) {
+    const DeviceScope on(device);
+    const Variable w(values({7, 19}, 2)), b(values({19}, 3));
+    const auto step = function([&](const Tensor& in) {
+      GradientTape tape;
+      const Tensor flat = matmul(reshape(in, {-1, 7}), w);
+      const Tensor y = nn::relu(nn::bias_add(reshape(flat, {2, 5, 19}), b));
+      const std::vector<Tensor> gradients = tape.gradient(reduce_sum(y * y), {w, b});
+      return std::vector<Tensor>{y, gradients[0], gradients[1]};
+    });
+    if (ops) *ops = ops_of(explain(step, x));
+    std::vector<float> all;
+    for (const Tensor& value : step(x)) {
+      const std::vector<float> of_one = value.to_vector<float>();
+      all.insert(all.end(), of_one.begin(), of_one.end());
+    }
+    return all;
+  };
+  Strings ops;
+  const std::vector<float> got = gradients_on("/GPU:0", &ops);
+  EXPECT_THAT(got, Pointwise(FloatNear(1e-4f), gradients_on("/CPU:0", nullptr)));
+  EXPECT_THAT(ops, Contains("_FusedMatMul"));
+  EXPECT_THAT(ops, Not(Contains("BiasAdd")));
+  EXPECT_THAT(ops, Not(Contains("Relu")));
+}
+
 TEST_P(FusingOnGpu, ConvolutionsWithWhatFollows) {
   const Variable w(values({3, 3, 4, 6}, 2)), b(values({6}, 3));
   expect_fused(

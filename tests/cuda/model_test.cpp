@@ -1,6 +1,7 @@
 // Whole models on a device GPU:0: training and inference come to what they come to on the CPU.
 // Needs no more than a GPU, real or stood in for.
 
+#include <cmath>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -138,6 +139,72 @@ TEST_P(ModelsOnGpu, InFloat) { compare(1e-3, 2e-3); }
 TEST_P(ModelsOnGpu, InMixedPrecision) {
   mixed_precision::set_global_policy("mixed_bfloat16");
   compare(0.05, 0.05);
+}
+
+// ---- Gradients that overflow ----
+
+struct ScaledStep {
+  double loss;
+  float scale;
+  std::int64_t counter, iterations;
+  std::vector<float> weights;
+};
+
+// A batch of numbers that are infinite as 16-bit floats comes fourth, and once more sixth.
+std::vector<ScaledStep> steps_that_overflow(const char* device) {
+  const DeviceScope scope(device);
+  const Sequential model{Input({20}),
+                         Dense(16, {.activation = "relu", .kernel_initializer = weights(1)}),
+                         Dense(4, {.kernel_initializer = weights(2)})};
+  const optimizers::LossScaleOptimizer optimizer(
+      optimizers::Adam({.learning_rate = 0.01}),
+      {.initial_scale = 1024, .dynamic_growth_steps = 2});
+  model.compile({.optimizer = optimizer, .loss = "mse"});
+  const auto compiled = optimizers::LossScaleOptimizer::from(model.optimizer());
+  const Tensor x = pattern({8, 20}), y = pattern({8, 4});
+  std::vector<ScaledStep> steps;
+  for (int i = 0; i < 9; ++i) {
+    const bool overflows = i == 3 || i == 5;
+    const double loss = model.train_on_batch(overflows ? x * 1e30f : x, y)["loss"];
+    ScaledStep step{loss,
+                    compiled.dynamic_scale().read_value().item<float>(),
+                    compiled.step_counter().read_value().item<std::int64_t>(),
+                    compiled.iterations(),
+                    {}};
+    for (const Variable& weight : model.trainable_weights()) {
+      const std::vector<float> of_one = weight.read_value().to_vector<float>();
+      step.weights.insert(step.weights.end(), of_one.begin(), of_one.end());
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+TEST(MixedFloat16OnGpu, AStepThatOverflowsIsLeftOut) {
+  mixed_precision::set_global_policy("mixed_float16");
+  const std::vector<ScaledStep> wanted = steps_that_overflow("/CPU:0");
+  const std::vector<ScaledStep> got = steps_that_overflow("/GPU:0");
+  mixed_precision::set_global_policy("float32");
+  // Doubled after two steps, halved by each that overflows.
+  const std::vector<float> scales{1024, 2048, 2048, 1024, 1024, 512, 512, 1024, 1024};
+  const std::vector<std::int64_t> iterations{1, 2, 3, 3, 4, 4, 5, 6, 7};
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(got[i].scale, scales[i]);
+    EXPECT_EQ(wanted[i].scale, scales[i]);
+    EXPECT_EQ(got[i].counter, wanted[i].counter);
+    EXPECT_EQ(got[i].iterations, iterations[i]);
+    const bool overflows = i == 3 || i == 5;
+    if (overflows) {
+      EXPECT_EQ(got[i].weights, got[i - 1].weights);
+      EXPECT_FALSE(std::isfinite(got[i].loss));
+    } else {
+      EXPECT_NEAR(got[i].loss, wanted[i].loss, 2e-2);
+    }
+    ASSERT_EQ(got[i].weights.size(), wanted[i].weights.size());
+    for (std::size_t k = 0; k < got[i].weights.size(); ++k)
+      EXPECT_NEAR(got[i].weights[k], wanted[i].weights[k], 2e-2) << "weight " << k;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, ModelsOnGpu,

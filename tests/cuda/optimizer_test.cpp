@@ -18,13 +18,13 @@ namespace {
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-constexpr std::int64_t kVariables = 150;
-
-// Some have fewer elements than a block has threads, some more.
-std::vector<Variable> variables() {
+// Some have fewer elements than a block has threads, some more; matrices and vectors.
+std::vector<Variable> variables(std::int64_t count) {
   std::vector<Variable> all;
-  for (std::int64_t i = 0; i < kVariables; ++i)
-    all.emplace_back(fill({i % 7 == 0 ? 1000 + i : 3}, 0.1f * static_cast<float>(i % 13)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = 0.1f * static_cast<float>(i % 13);
+    all.emplace_back(i % 2 == 0 ? fill({i % 7 == 0 ? 200 + i : 3, 5}, value) : fill({5}, value));
+  }
   return all;
 }
 
@@ -42,42 +42,80 @@ struct Outcome {
   long long kernels;  // of a step
 };
 
-Outcome train(const char* device, const std::string& name) {
+using MakeOptimizer = keras::Optimizer (*)();
+
+// Gradients are trees of elementwise ops on the variables.
+Outcome train(const char* device, MakeOptimizer make, std::int64_t count) {
   const DeviceScope on(device);
-  const std::vector<Variable> all = variables();
-  keras::Optimizer optimizer(name);
+  const std::vector<Variable> all = variables(count);
+  keras::Optimizer optimizer = make();
   optimizer.build(all);
-  auto step = function([&](const Tensor& small, const Tensor& large) {
+  auto step = function([&](const Tensor& x) {
     std::vector<Tensor> gradients;
-    for (const Variable& v : all) {
-      const std::int64_t size = v.shape().to_shape().num_elements();
-      gradients.push_back(size == 3 ? small : slice(large, {0}, {size}));
-    }
+    for (const Variable& v : all) gradients.push_back((v.read_value() - x) * 2.0f);
     optimizer.apply(gradients, all);
-    return reduce_sum(small);
+    return reduce_sum(x);
   });
-  const Tensor small = fill({3}, 0.25f), large = fill({2000}, -0.5f);
+  const Tensor x(0.25f);
   long long before = 0;
   for (int i = 0; i < 6; ++i) {
     before = driver().kernels();
-    step(small, large).item<float>();
+    step(x).item<float>();
   }
   const long long kernels = driver().kernels() - before;
   return {values(all), kernels};
 }
 
-// Keras' other optimizers are trees of elementwise ops.
-class StepsOfManyVariables : public testing::TestWithParam<const char*> {};
+struct OptimizerCase {
+  const char* name;
+  MakeOptimizer make;
+  int launches;  // of a step: that of the gradients, what its scalars need, and the optimizer's own
+  std::int64_t variables = 20;
+};
+
+class StepsOfManyVariables : public testing::TestWithParam<OptimizerCase> {};
 
 TEST_P(StepsOfManyVariables, AreFewLaunches) {
-  const Outcome wanted = train("/CPU:0", GetParam()), got = train("/GPU:0", GetParam());
+  const auto& [name, make, launches, count] = GetParam();
+  const Outcome wanted = train("/CPU:0", make, count), got = train("/GPU:0", make, count);
   EXPECT_THAT(got.values, Pointwise(FloatNear(1e-5f), wanted.values));
-  // 22 slices of the large gradient, and what the step's scalars need.
-  EXPECT_LE(got.kernels, 22 + 30);
+  EXPECT_LE(got.kernels, launches);
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, StepsOfManyVariables, testing::Values("sgd", "adam"),
-                         [](const auto& name) { return std::string(name.param); });
+namespace optimizers = keras::optimizers;
+
+const OptimizerCase kCases[] = {
+    {"sgd", [] { return keras::Optimizer("sgd"); }, 3},
+    {"adam", [] { return keras::Optimizer("adam"); }, 6},
+    {"adamw", [] { return keras::Optimizer("adamw"); }, 10},
+    {"rmsprop", [] { return keras::Optimizer("rmsprop"); }, 5},
+    {"adagrad", [] { return keras::Optimizer("adagrad"); }, 5},
+    {"adadelta", [] { return keras::Optimizer("adadelta"); }, 3},
+    {"adamax", [] { return keras::Optimizer("adamax"); }, 6},
+    {"nadam", [] { return keras::Optimizer("nadam"); }, 14},
+    {"ftrl", [] { return keras::Optimizer("ftrl"); }, 9},
+    {"lion", [] { return keras::Optimizer("lion"); }, 5},
+    // Norms and means of each variable.
+    {"lamb", [] { return keras::Optimizer("lamb"); }, 30},
+    {"adafactor", [] { return keras::Optimizer("adafactor"); }, 34},
+    {"sgd_momentum", [] { return keras::Optimizer(optimizers::SGD({.momentum = 0.9})); }, 3},
+    {"adam_amsgrad", [] { return keras::Optimizer(optimizers::Adam({.amsgrad = true})); }, 6},
+    {"adam_clipnorm", [] { return keras::Optimizer(optimizers::Adam({.clipnorm = 0.5})); }, 22},
+    {"adam_clipvalue", [] { return keras::Optimizer(optimizers::Adam({.clipvalue = 0.5})); }, 8},
+    {"adam_global_clipnorm",
+     [] { return keras::Optimizer(optimizers::Adam({.global_clipnorm = 0.5})); }, 18},
+    {"adam_ema", [] { return keras::Optimizer(optimizers::Adam({.use_ema = true})); }, 12},
+    {"rmsprop_centered", [] { return keras::Optimizer(optimizers::RMSprop({.centered = true})); },
+     6},
+    {"rmsprop_momentum",
+     [] { return keras::Optimizer(optimizers::RMSprop({.momentum = 0.9, .centered = true})); }, 3},
+    // More than a launch has places for.
+    {"adam_of_150", [] { return keras::Optimizer("adam"); }, 14, 150},
+    {"rmsprop_of_150", [] { return keras::Optimizer("rmsprop"); }, 18, 150},
+};
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, StepsOfManyVariables, testing::ValuesIn(kCases),
+                         [](const auto& name) { return std::string(name.param.name); });
 
 // ---- Steps whose order matters ----
 
@@ -130,6 +168,45 @@ TEST(StepsInOrder, OfAVariableThatIsAnothersGradient) {
     first -= 0.5f * second;
     EXPECT_EQ(a.read_value().to_vector<float>(), std::vector<float>(4, first));
     EXPECT_EQ(b.read_value().to_vector<float>(), std::vector<float>(4, second));
+  }
+}
+
+// Variables that are changed by ops which no optimizer has.
+TEST(StepsInOrder, OfVariablesThatReadEachOther) {
+  const DeviceScope on("/GPU:0");
+  const Variable a(fill({4}, 1.0f)), b(fill({4}, 0.0f));
+  auto step = function([&](const Tensor& g) {
+    a.assign_sub(g);
+    b.assign_sub(a.read_value());
+    a.assign_sub(b.read_value());
+    return reduce_sum(g);
+  });
+  float first = 1.0f, second = 0.0f;
+  for (int i = 0; i < 5; ++i) {
+    step(fill({4}, 2.0f)).item<float>();
+    first -= 2.0f;
+    second -= first;
+    first -= second;
+    EXPECT_EQ(a.read_value().to_vector<float>(), std::vector<float>(4, first));
+    EXPECT_EQ(b.read_value().to_vector<float>(), std::vector<float>(4, second));
+  }
+}
+
+// Trees that are alike, each of which reads what the one before it has made.
+TEST(StepsInOrder, OfAChainOfTrees) {
+  const DeviceScope on("/GPU:0");
+  const auto chain = function([](const Tensor& x) {
+    std::vector<Tensor> all{x};
+    for (int i = 0; i < 6; ++i) all.push_back(all.back() * 2.0f + 1.0f);
+    return all;
+  });
+  for (int i = 0; i < 4; ++i) {
+    const std::vector<Tensor> got = chain(fill({5}, 1.0f));
+    float wanted = 1.0f;
+    for (const Tensor& value : got) {
+      EXPECT_EQ(value.to_vector<float>(), std::vector<float>(5, wanted));
+      wanted = wanted * 2.0f + 1.0f;
+    }
   }
 }
 

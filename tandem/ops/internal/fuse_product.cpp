@@ -62,7 +62,11 @@ struct Product {
   DType dtype = DType::kFloat;
   std::int64_t channels = -1;
   PartialShape shape;
+  // A Reshape of the product that keeps the channels: what follows takes place before it.
+  const Node* reshape = nullptr;
 
+  // The shape of what `reshape` makes, or the product itself.
+  const PartialShape& result_shape() const { return reshape ? reshape->output_shape(0) : shape; }
   bool has(const char* op) const {
     return std::find(fused_ops.begin(), fused_ops.end(), op) != fused_ops.end();
   }
@@ -150,15 +154,42 @@ std::optional<Product> read(const RewriteContext& r, const Node& node) {
   return p;
 }
 
-// The product whose result `o` is, if this is its only use and more can follow it.
+// The product whose result `o` is, or becomes by a Reshape that keeps the channels, if this is its
+// only use and more can follow it.
 std::optional<Product> product_of(const RewriteContext& r, Output o) {
   if (o.index != 0) return std::nullopt;
-  const bool others_read = r.uses().of(o.node) != 1;
+  const Node* const reshape =
+      o.node->op().name == "Reshape" && o.node->control_inputs().empty() ? o.node : nullptr;
+  bool others_read = r.uses().of(o.node) != 1;
+  if (reshape) {
+    const PartialShape& shape = reshape->output_shape(0);
+    if (!shape.has_rank() || shape.rank() < 2 || shape.dim(shape.rank() - 1) < 0)
+      return std::nullopt;
+    o = reshape->inputs()[0];
+    others_read = others_read || r.uses().of(o.node) != 1;
+    if (o.index != 0) return std::nullopt;
+  }
   if (others_read && !r.is_explained()) return std::nullopt;
   std::optional<Product> p = read(r, *o.node);
   if (p && !p->is_open()) return std::nullopt;
+  if (p && reshape) {
+    const PartialShape& shape = reshape->output_shape(0);
+    if (p->kind != Product::Kind::kMatMul || shape.dim(shape.rank() - 1) != p->channels)
+      return std::nullopt;
+    p->reshape = reshape;
+  }
   if (p && others_read) r.keep_apart(o, "other nodes read or wait for its result too");
   return others_read ? std::nullopt : std::move(p);
+}
+
+// A value of the Reshape's shape as one of the product's.
+Output as_matrix(RewriteContext& r, const Product& p, Output value) {
+  Array sizes(DType::kInt32, Shape{2});
+  sizes.data<std::int32_t>()[0] = -1;
+  sizes.data<std::int32_t>()[1] = static_cast<std::int32_t>(p.channels);
+  const Output shape = r.add_constant(sizes);
+  const DType dtype = value.node->output_dtype(value.index);
+  return {r.add("Reshape", {value, shape}, AttrMap{{"T", dtype}, {"Tshape", DType::kInt32}}), 0};
 }
 
 bool emit(RewriteContext& r, Product p) {
@@ -174,6 +205,10 @@ bool emit(RewriteContext& r, Product p) {
   }
   Node* node =
       r.add(matmul ? "_FusedMatMul" : "_FusedConv2D", std::move(p.inputs), std::move(p.attrs));
+  if (p.reshape) {
+    const Output sizes = p.reshape->inputs()[1];
+    node = r.add("Reshape", {{node, 0}, sizes}, p.reshape->attrs());
+  }
   return r.replace_with({node, 0});
 }
 
@@ -324,14 +359,25 @@ bool fuse_add(RewriteContext& r) {
     const Output other = in[1 - i];
     std::optional<Product> p = product_of(r, in[i]);
     if (!p || in[0] == in[1]) continue;
-    if (const auto shift = by_channel(constant(other), p->channels, p->shape.rank())) {
+    if (const auto shift = by_channel(constant(other), p->channels, p->result_shape().rank())) {
       if (shift_channels(r, *p, *shift, r.node().output_dtype(0))) return emit(r, std::move(*p));
       continue;
     }
     const PartialShape& shape = other.node->output_shape(other.index);
-    if (p->has("Add") || !same_but_batch(p->shape, shape)) continue;
+    if (p->has("Add")) continue;
+    if (p->kind == Product::Kind::kMatMul && !p->has("BiasAdd") &&
+        shape == PartialShape({p->channels})) {
+      p->fused_ops.push_back("BiasAdd");
+      p->inputs.push_back(other);
+      return emit(r, std::move(*p));
+    }
+    // Flattened, one of a batch size that turns out to be 1 would not broadcast any more.
+    const bool suits = p->reshape
+                           ? shape.is_fully_known() && shape == p->result_shape() && p->channels > 0
+                           : same_but_batch(p->shape, shape);
+    if (!suits) continue;
     p->fused_ops.push_back("Add");
-    p->inputs.push_back(other);
+    p->inputs.push_back(p->reshape ? as_matrix(r, *p, other) : other);
     return emit(r, std::move(*p));
   }
   return fuse_gru(r);
@@ -342,7 +388,7 @@ bool fuse_mul(RewriteContext& r) {
   for (std::size_t i = 0; i < 2; ++i) {
     std::optional<Product> p = product_of(r, in[i]);
     if (!p) continue;
-    const auto scale = by_channel(constant(in[1 - i]), p->channels, p->shape.rank());
+    const auto scale = by_channel(constant(in[1 - i]), p->channels, p->result_shape().rank());
     if (scale && scale_channels(r, *p, *scale)) return emit(r, std::move(*p));
   }
   return fuse_swish(r) || fuse_lstm(r);

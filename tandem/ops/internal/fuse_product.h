@@ -7,7 +7,8 @@ class RewriteContext;
 // How a convolution or product of matrices takes in what follows it: each of these is the `fuse` of
 // the ops named. The result is a _FusedConv2D or _FusedMatMul; constant weights go through
 // _PackWeights. Only images in NHWC order, float or bfloat16, take part, and only products that
-// nothing else reads.
+// nothing else reads. Products of matrices take it in through a Reshape that keeps the channels, as
+// layers on more axes have it, which then comes last.
 
 namespace tandem::internal {
 

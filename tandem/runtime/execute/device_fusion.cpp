@@ -42,6 +42,19 @@ std::string DeviceFusion::refusal(const Node& node, int device) const {
              left_out || kernels_.all(node.op().name).empty() ? "" : " of these types");
 }
 
+namespace {
+
+// A Reshape around a fused op is no part of it.
+bool is_view(const Node& node) { return node.op().traits.shares_memory != 0; }
+
+const Node& main_of(std::span<Node* const> fused) {
+  const auto found =
+      std::find_if(fused.rbegin(), fused.rend(), [](const Node* node) { return !is_view(*node); });
+  return found == fused.rend() ? *fused.back() : **found;
+}
+
+}  // namespace
+
 bool DeviceFusion::accepts(std::span<Node* const> fused, std::span<const Node* const> replaced) {
   std::vector<std::string> parts;
   const Node* last = nullptr;
@@ -49,7 +62,7 @@ bool DeviceFusion::accepts(std::span<Node* const> fused, std::span<const Node* c
     if (is_everywhere(*node)) continue;
     const auto known = parts_.find(node->id());
     if (known == parts_.end()) {
-      parts.push_back(node->op().name);
+      if (!is_view(*node)) parts.push_back(node->op().name);
     } else {
       parts.insert(parts.end(), known->second.begin(), known->second.end());
     }
@@ -61,7 +74,7 @@ bool DeviceFusion::accepts(std::span<Node* const> fused, std::span<const Node* c
     if (together(*node, *last)) continue;
     note({.ops = joined(parts),
           .node = last->name(),
-          .op = fused.back()->op().name,
+          .op = main_of(fused).op().name,
           .device = device,
           .reason = cat("'", node->name(), "' runs on another device than '", last->name(), "'")});
     return false;
@@ -76,7 +89,7 @@ bool DeviceFusion::accepts(std::span<Node* const> fused, std::span<const Node* c
     if (placement_.nodes.size() <= id) placement_.nodes.resize(id + 1);
     placement_.nodes[id] = where;
   }
-  parts_[fused.back()->id()] = std::move(parts);
+  parts_[main_of(fused).id()] = std::move(parts);
   return true;
 }
 

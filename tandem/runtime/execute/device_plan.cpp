@@ -6,6 +6,7 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/device/segment.h"
 #include "tandem/placement/cost_model.h"
+#include "tandem/runtime/execute/alike_steps.h"
 #include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/execute/device_run.h"
 #include "tandem/runtime/runtime.h"
@@ -136,11 +137,15 @@ void DevicePlan::find_segments() {
     const bool mine = plan_.steps()[static_cast<std::size_t>(s)].device == device;
     joins_.push_back(mine && joins_segments(s) ? 3 * device + Lane::kCompute : -1);
   }
-  std::vector<int> joins = joins_;
-  schedule_.joined = Pieces::joined(schedule_.tasks, joins);
+  std::vector<int> joins = joins_, alike = alike_steps(plan_.steps());
+  for (int s = 0; s < count; ++s) {
+    if (joins[static_cast<std::size_t>(s)] < 0) alike[static_cast<std::size_t>(s)] = -1;
+  }
+  schedule_.joined = Pieces::joined(schedule_.tasks, joins, alike);
   if (!has_first) return;
   joins.resize(first_schedule_.tasks.tasks.size(), -1);
-  first_schedule_.joined = Pieces::joined(first_schedule_.tasks, joins);
+  alike.resize(joins.size(), -1);
+  first_schedule_.joined = Pieces::joined(first_schedule_.tasks, joins, alike);
 }
 
 std::unique_ptr<Plan::Frame> DevicePlan::frame_for(std::vector<Array> args) {

@@ -478,8 +478,18 @@ class Run : public std::enable_shared_from_this<Run> {
   }
 
   // On a thread of the device: launches all. What fails here leaves out what needs it, as ever.
+  // Steps that are alike may become one launch if none of them writes where another reads: what
+  // they read keeps its memory until the last of them has got some for its results.
   void run_segment(int piece) {
+    std::vector<int> kept;  // steps
+    int kind = -1;
+    const auto release_kept = [&] {
+      for (const int s : kept) release_inputs(s);
+      kept.clear();
+    };
     for (const int s : at(pieces_.members, piece)) {
+      const int before = std::exchange(kind, pieces_.alike.empty() ? -1 : at(pieces_.alike, s));
+      if (kind != before) release_kept();
       if (at(lost_, s).load(std::memory_order_acquire)) {
         lose_after(s);
         continue;
@@ -490,12 +500,17 @@ class Run : public std::enable_shared_from_this<Run> {
         } else {
           run_device_step(s);
           at(released_, s) = 1;  // what was launched comes before whatever takes the memory
-          release_inputs(s);
+          if (kind >= 0 && !step(s).outputs.empty()) {
+            kept.push_back(s);
+          } else {
+            release_inputs(s);
+          }
         }
       } catch (...) {
         fail(s, std::current_exception());
       }
     }
+    release_kept();
   }
 
   void add_copy(int piece, int s) {

@@ -11,20 +11,84 @@ namespace {
 
 auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 
-// Each after those that it waits for; of those that could be next the one added first.
-std::vector<int> in_order(const TaskGraph& tasks) {
+// How many tasks the longest way from each one to the end has.
+std::vector<int> heights(const TaskGraph& tasks) {
+  std::vector<int> waits = tasks.before, order, height(waits.size(), 1);
+  for (int t = 0; t < static_cast<int>(waits.size()); ++t) {
+    if (at(waits, t) == 0) order.push_back(t);
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const int next : at(tasks.after, order[i])) {
+      if (--at(waits, next) == 0) order.push_back(next);
+    }
+  }
+  for (auto t = order.rbegin(); t != order.rend(); ++t) {
+    for (const int next : at(tasks.after, *t))
+      at(height, *t) = std::max(at(height, *t), at(height, next) + 1);
+  }
+  return height;
+}
+
+// Tasks that may come next. Of those that are of no kind the one added first; when there are none,
+// one of the kind of the task before.
+class Ready {
+ public:
+  Ready(const TaskGraph& tasks, std::span<const int> alike) : alike_(alike) {
+    if (!alike.empty()) height_ = heights(tasks);
+  }
+  bool empty() const { return others_.empty() && kinds_.empty(); }
+  void add(int t) {
+    const int kind = alike_.empty() ? -1 : at(alike_, t);
+    if (kind < 0) return others_.push(t);
+    kinds_[kind].push(t);
+  }
+  int take() {
+    auto kind = kinds_.find(kind_);
+    if (kind == kinds_.end()) {
+      kind_ = -1;
+      if (!others_.empty()) return pop(others_);
+      kind = farthest();
+      kind_ = kind->first;
+    }
+    const int t = pop(kind->second);
+    if (kind->second.empty()) kinds_.erase(kind);
+    return t;
+  }
+
+ private:
+  using Queue = std::priority_queue<int, std::vector<int>, std::greater<>>;
+
+  static int pop(Queue& queue) {
+    const int t = queue.top();
+    queue.pop();
+    return t;
+  }
+  std::map<int, Queue>::iterator farthest() {
+    return std::max_element(kinds_.begin(), kinds_.end(), [&](const auto& a, const auto& b) {
+      return at(height_, a.second.top()) < at(height_, b.second.top());
+    });
+  }
+
+  std::span<const int> alike_;
+  std::vector<int> height_;
+  Queue others_;
+  std::map<int, Queue> kinds_;
+  int kind_ = -1;
+};
+
+// Each after those that it waits for.
+std::vector<int> in_order(const TaskGraph& tasks, std::span<const int> alike) {
   std::vector<int> before = tasks.before;
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  Ready ready(tasks, alike);
   for (int t = 0; t < static_cast<int>(before.size()); ++t) {
-    if (at(before, t) == 0) ready.push(t);
+    if (at(before, t) == 0) ready.add(t);
   }
   std::vector<int> order;
   while (!ready.empty()) {
-    const int t = ready.top();
-    ready.pop();
+    const int t = ready.take();
     order.push_back(t);
     for (const int next : at(tasks.after, t)) {
-      if (--at(before, next) == 0) ready.push(next);
+      if (--at(before, next) == 0) ready.add(next);
     }
   }
   return order;
@@ -94,8 +158,9 @@ Pieces Pieces::single(const TaskGraph& tasks) {
   return pieces;
 }
 
-Pieces Pieces::joined(const TaskGraph& tasks, std::span<const int> joins) {
-  const std::vector<int> order = in_order(tasks);
+Pieces Pieces::joined(const TaskGraph& tasks, std::span<const int> joins,
+                      std::span<const int> alike) {
+  const std::vector<int> order = in_order(tasks, alike);
   const std::vector<int> level = levels(tasks, order, joins);
   std::vector<std::vector<int>> members;
   std::vector<std::uint8_t> segment;
@@ -119,7 +184,9 @@ Pieces Pieces::joined(const TaskGraph& tasks, std::span<const int> joins) {
       members[known->second].push_back(t);
     }
   }
-  return of_groups(tasks, std::move(members), std::move(segment), lanes);
+  Pieces pieces = of_groups(tasks, std::move(members), std::move(segment), lanes);
+  pieces.alike.assign(alike.begin(), alike.end());
+  return pieces;
 }
 
 }  // namespace tandem

@@ -16,6 +16,7 @@ struct Pieces {
   std::vector<int> of;                    ///< by task: its piece
   std::vector<std::uint8_t> segment;      ///< by piece: 1 if it is one
   ListScheduler scheduler;                ///< of the pieces, at the beginning
+  std::vector<int> alike = {};            ///< by task: its kind, as given to `joined`; or empty
 
   /// Each task is a piece.
   static Pieces single(const TaskGraph& tasks);
@@ -24,7 +25,11 @@ struct Pieces {
   /// wait for each other: tasks of a lane are in one segment if the lane was left equally often
   /// before them. A segment waits for what the host computes in some microseconds; coming from more
   /// than that counts too.
-  static Pieces joined(const TaskGraph& tasks, std::span<const int> joins);
+  /// `alike`: by task, a kind of tasks that had better stand side by side in a segment, or -1
+  /// (alike_steps.h). Those come when nothing else can, one kind at a time: first the kind from
+  /// which it is most tasks to the end.
+  static Pieces joined(const TaskGraph& tasks, std::span<const int> joins,
+                       std::span<const int> alike = {});
 };
 
 }  // namespace tandem

@@ -536,6 +536,62 @@ TEST(FuseConvolution, ServesManyShapes) {
 Tensor matrix() { return numbers({24, 10}, 20); }
 Tensor row() { return numbers({10}, 21); }
 
+// A layer on three axes: its product is one of matrices, reshaped.
+Tensor on_three_axes(const Tensor& x) {
+  return reshape(matmul(reshape(x, {-1, 24}), matrix()), {x.dim(0), x.dim(1), 10});
+}
+
+TEST(FuseMatMul, TakesInWhatFollowsAReshape) {
+  for (const std::int64_t batch : {1, 4}) {
+    const Tensor a = numbers({batch, 3, 24}, 22), other = numbers({batch, 3, 10}, 23);
+    const auto with_bias = [](const Tensors& x) {
+      return nn::bias_add(on_three_axes(x[0]), row());
+    };
+    expect_fused([&](const Tensors& x) { return Tensors{with_bias(x)}; }, {a}, kMatMul, "BiasAdd");
+    expect_fused([](const Tensors& x) { return Tensors{on_three_axes(x[0]) + row()}; }, {a},
+                 kMatMul, "BiasAdd");
+    for (const std::string& name : kActivations) {
+      expect_fused([&](const Tensors& x) { return Tensors{activation(name, with_bias(x))}; }, {a},
+                   kMatMul, "BiasAdd " + name, 5e-6);
+    }
+    expect_fused([&](const Tensors& x) { return Tensors{nn::relu(with_bias(x) + x[1])}; },
+                 {a, other}, kMatMul, "BiasAdd Add Relu", 5e-6);
+    // A bias that is no constant.
+    expect_fused([](const Tensors& x) { return Tensors{on_three_axes(x[0]) + x[1]}; }, {a, row()},
+                 kMatMul, "BiasAdd");
+  }
+  const auto body = [](const Tensors& x) {
+    return Tensors{nn::relu(nn::bias_add(on_three_axes(x[0]), row()) + x[1])};
+  };
+  expect_as_eager(body, {numbers({0, 3, 24}, 22), numbers({0, 3, 10}, 23)}, 0);
+}
+
+TEST(FuseMatMul, LeavesWhatAReshapeMixes) {
+  const auto left = [](const Body& body, const char* op, const Tensors& x) {
+    EXPECT_EQ(count_op(optimized_graph(body, x), op), 1);
+    expect_as_eager(body, x, kFloat);
+  };
+  const Tensor a = numbers({6, 24}, 22);
+  left(
+      [](const Tensors& x) {
+        return Tensors{nn::bias_add(reshape(matmul(x[0], matrix()), {6, 2, 5}), numbers({5}, 1))};
+      },
+      "BiasAdd", {a});
+  // What is added to each row of a batch is none of the product's rows.
+  left(
+      [](const Tensors& x) {
+        return Tensors{reshape(matmul(x[0], matrix()), {2, 3, 10}) + x[1]};
+      },
+      "AddV2", {a, numbers({3, 10}, 2)});
+  // The product itself is wanted too.
+  left(
+      [](const Tensors& x) {
+        const Tensor y = matmul(x[0], matrix());
+        return Tensors{nn::bias_add(reshape(y, {2, 3, 10}), row()), y};
+      },
+      "BiasAdd", {a});
+}
+
 TEST(FuseMatMul, TakesInBiasAndActivation) {
   for (const std::int64_t m : {1, 2, 7, 64}) {
     const Tensor a = numbers({m, 24}, 22);

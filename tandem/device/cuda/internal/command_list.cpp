@@ -43,6 +43,7 @@ std::uint32_t CommandList::node() {
 
 void CommandList::add_kernel(const Command& kernel, const void* const* parameters,
                              const std::size_t* sizes, std::size_t count) {
+  uses_of_last_.clear();
   commands_.push_back(kernel);
   Command& added = commands_.back();
   added.node = node();
@@ -58,6 +59,7 @@ void CommandList::add_kernel(const Command& kernel, const void* const* parameter
 }
 
 void CommandList::add(Command transfer) {
+  uses_of_last_.clear();
   transfer.node = node();
   commands_.push_back(transfer);
 }
@@ -67,12 +69,18 @@ void CommandList::remove_last_kernel() {
   if (first < parameters_.size()) values_.resize(parameters_[first].offset);
   parameters_.resize(first);
   commands_.pop_back();
+  uses_of_last_.clear();
+}
+
+void CommandList::add_uses_of_last(std::span<const MemoryUse> uses) {
+  if (!commands_.empty()) uses_of_last_.insert(uses_of_last_.end(), uses.begin(), uses.end());
 }
 
 void CommandList::clear() {
   commands_.clear();
   parameters_.clear();
   values_.clear();
+  uses_of_last_.clear();
   texts_.assign(1, '\0');
   node_ = 0;
 }

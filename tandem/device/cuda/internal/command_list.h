@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tandem/device/cuda/internal/library_call.h"
+#include "tandem/device/cuda/internal/memory_use.h"
 
 namespace tandem::cuda {
 
@@ -53,6 +55,10 @@ class CommandList {
   Command* last() { return commands_.empty() ? nullptr : &commands_.back(); }
   /// Removes the last command, which must be a kernel.
   void remove_last_kernel();
+  /// All that the last command reads and writes, if that is known: what add_uses_of_last was given
+  /// since it was added.
+  std::span<const MemoryUse> uses_of_last() const { return uses_of_last_; }
+  void add_uses_of_last(std::span<const MemoryUse> uses);
 
   bool empty() const { return commands_.empty(); }
   std::size_t size() const { return commands_.size(); }
@@ -81,6 +87,7 @@ class CommandList {
   std::vector<Command> commands_;
   std::vector<Parameter> parameters_;
   std::vector<std::byte> values_;
+  std::vector<MemoryUse> uses_of_last_;
   std::string texts_{'\0'};
   const char* node_name_ = "";
   std::uint32_t node_ = 0;  // where the texts have it; 0: not yet

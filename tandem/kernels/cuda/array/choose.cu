@@ -3,19 +3,37 @@
 #include <cstring>
 
 #include "tandem/kernels/cuda/array/copy.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 
 namespace tandem::cuda {
 namespace {
 
+// T is of the elements' size.
 template <class T>
-TANDEM_KERNEL select_kernel(const bool* c, const T* a, const T* b, T* y, std::int64_t n,
-                            Strides<3> strides) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    std::int64_t at[3];
-    strides.offsets(i, at);
-    y[i] = c[at[0]] ? a[at[1]] : b[at[2]];
+struct Select {
+  static constexpr bool kJoins = sizeof(T) == sizeof(float);
+  struct Part {
+    const bool* c;
+    const T* a;
+    const T* b;
+    T* y;
+    std::int64_t n;
+    Strides<3> strides;
+  };
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    const bool* const c = part.c;
+    const T* const a = part.a;
+    const T* const b = part.b;
+    T* const y = part.y;
+    const std::int64_t n = part.n;
+    for (auto i = blocks.first<std::int64_t>(); i < n; i += blocks.step<std::int64_t>()) {
+      std::int64_t at[3];
+      part.strides.offsets(i, at);
+      y[i] = c[at[0]] ? a[at[1]] : b[at[2]];
+    }
   }
-}
+};
 
 void select(const TensorView& c, const Sizes& c_sizes, const TensorView& a, const TensorView& b,
             const TensorView& y) {
@@ -23,8 +41,11 @@ void select(const TensorView& c, const Sizes& c_sizes, const TensorView& a, cons
   const Strides<3> strides = broadcast_strides<3>(y.sizes, {c_sizes, a.sizes, b.sizes});
   visit_size(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    TANDEM_LAUNCH(select_kernel<T>, shape_for(y.count), 0, c.as<bool>(), a.as<T>(), b.as<T>(),
-                  y.as<T>(), y.count, strides);
+    const MemoryUse uses[] = {reads(c.as<bool>(), c.count), reads(a.as<T>(), a.count),
+                              reads(b.as<T>(), b.count), writes(y.as<T>(), y.count)};
+    launch_part<Select<T>>("select<T>", shape_for(y.count),
+                           {c.as<bool>(), a.as<T>(), b.as<T>(), y.as<T>(), y.count, strides}, {},
+                           uses);
   });
 }
 

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "tandem/kernels/cuda/support/broadcast.h"
-#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
 
 // One launch for a function of two elements, with broadcasting. `F::apply` takes two Compute<T> and
@@ -12,13 +12,28 @@
 namespace tandem::cuda {
 
 template <class F, class T, class Out>
-TANDEM_KERNEL combine_kernel(const T* a, const T* b, Out* y, std::int64_t n, Strides<2> strides) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    std::int64_t at[2];
-    strides.offsets(i, at);
-    y[i] = store<Out>(F::apply(load(a[at[0]]), load(b[at[1]])));
+struct Combine {
+  static constexpr bool kJoins = kIsOfManySmall<T>;
+  struct Part {
+    const T* a;
+    const T* b;
+    Out* y;
+    std::int64_t n;
+    Strides<2> strides;
+  };
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    const T* const a = part.a;
+    const T* const b = part.b;
+    Out* const y = part.y;
+    const std::int64_t n = part.n;
+    for (auto i = blocks.first<std::int64_t>(); i < n; i += blocks.step<std::int64_t>()) {
+      std::int64_t at[2];
+      part.strides.offsets(i, at);
+      y[i] = store<Out>(F::apply(load(a[at[0]]), load(b[at[1]])));
+    }
   }
-}
+};
 
 template <class F, class T>
 void combine_as(KernelCall& call) {
@@ -28,8 +43,10 @@ void combine_as(KernelCall& call) {
   const TensorView y = call.allocate_output(0, broadcast_sizes(a.sizes, b.sizes));
   if (y.count == 0) return;
   const Strides<2> strides = broadcast_strides<2>(y.sizes, {a.sizes, b.sizes});
-  TANDEM_LAUNCH((combine_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(), b.as<T>(),
-                y.as<Out>(), y.count, strides);
+  const MemoryUse uses[] = {reads(a.as<T>(), a.count), reads(b.as<T>(), b.count),
+                            writes(y.as<Out>(), y.count)};
+  launch_part<Combine<F, T, Out>>("combine<F, T, Out>", shape_for(y.count),
+                                  {a.as<T>(), b.as<T>(), y.as<Out>(), y.count, strides}, {}, uses);
 }
 
 template <class F, class T, class Out>

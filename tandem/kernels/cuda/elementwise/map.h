@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
 
 // One launch for a function of each element. `F::apply` takes and returns Compute<T>, or returns a
@@ -11,11 +11,23 @@
 namespace tandem::cuda {
 
 template <class F, class T, class Out>
-TANDEM_KERNEL map_kernel(const T* x, Out* y, std::int64_t n) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    y[i] = store<Out>(F::apply(load(x[i])));
+struct Map {
+  static constexpr bool kJoins = kIsOfManySmall<T>;
+  struct Part {
+    const T* x;
+    Out* y;
+    std::int64_t n;
+  };
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    const T* const x = part.x;
+    Out* const y = part.y;
+    const std::int64_t n = part.n;
+    for (auto i = blocks.first<std::int64_t>(); i < n; i += blocks.step<std::int64_t>()) {
+      y[i] = store<Out>(F::apply(load(x[i])));
+    }
   }
-}
+};
 
 /// For elements of type T; the output's type is T, or bool where F returns one.
 template <class F, class T>
@@ -24,7 +36,10 @@ void map_as(KernelCall& call) {
   using Out = std::conditional_t<std::is_same_v<Result, bool>, bool, T>;
   const TensorView x = call.input(0), y = call.allocate_output(0, x.sizes);
   if (x.count == 0) return;
-  TANDEM_LAUNCH((map_kernel<F, T, Out>), shape_for(x.count), 0, x.as<T>(), y.as<Out>(), x.count);
+  const std::int64_t n = x.count;
+  const MemoryUse uses[] = {reads(x.as<T>(), n), writes(y.as<Out>(), n)};
+  launch_part<Map<F, T, Out>>("map<F, T, Out>", shape_for(n), {x.as<T>(), y.as<Out>(), n}, {},
+                              uses);
 }
 
 template <class F>

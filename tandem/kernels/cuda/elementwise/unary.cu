@@ -51,15 +51,30 @@ TANDEM_KERNEL population_count_kernel(const T* x, std::uint8_t* y, std::int64_t 
 
 // A bound that is NaN bounds nothing, and NaN stays. A step of 0: one bound for all.
 template <class T>
-TANDEM_KERNEL clip_kernel(const T* x, const T* low, const T* high, T* y, std::int64_t n,
-                          std::int64_t low_step, std::int64_t high_step) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    const Compute<T> value = load(x[i]), least = load(low[i * low_step]),
-                     most = load(high[i * high_step]);
-    const Compute<T> below = most < value ? most : value;
-    y[i] = store<T>(below < least ? least : below);
+struct Clip {
+  static constexpr bool kJoins = kIsOfManySmall<T>;
+  struct Part {
+    const T* x;
+    const T* low;
+    const T* high;
+    T* y;
+    std::int64_t n, low_step, high_step;
+  };
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    const T* const x = part.x;
+    const T* const low = part.low;
+    const T* const high = part.high;
+    T* const y = part.y;
+    const std::int64_t n = part.n, low_step = part.low_step, high_step = part.high_step;
+    for (auto i = blocks.first<std::int64_t>(); i < n; i += blocks.step<std::int64_t>()) {
+      const Compute<T> value = load(x[i]), least = load(low[i * low_step]),
+                       most = load(high[i * high_step]);
+      const Compute<T> below = most < value ? most : value;
+      y[i] = store<T>(below < least ? least : below);
+    }
   }
-}
+};
 
 // Sets bit 1 where there is a NaN, 2 for infinity, 4 for minus infinity.
 template <class T>
@@ -185,9 +200,13 @@ void unary_clip(KernelCall& call) {
   const TensorView y = call.allocate_output(0, x.sizes);
   if (x.count > 0 && !visit_numbers(x.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        TANDEM_LAUNCH(clip_kernel<T>, shape_for(x.count), 0, x.as<T>(), low.as<T>(), high.as<T>(),
-                      y.as<T>(), x.count, std::int64_t{low.rank() == 0 ? 0 : 1},
-                      std::int64_t{high.rank() == 0 ? 0 : 1});
+        const MemoryUse uses[] = {reads(x.as<T>(), x.count), reads(low.as<T>(), low.count),
+                                  reads(high.as<T>(), high.count), writes(y.as<T>(), y.count)};
+        launch_part<Clip<T>>(
+            "clip<T>", shape_for(x.count),
+            {x.as<T>(), low.as<T>(), high.as<T>(), y.as<T>(), x.count,
+             std::int64_t{low.rank() == 0 ? 0 : 1}, std::int64_t{high.rank() == 0 ? 0 : 1}},
+            {}, uses);
       })) {
     no_kernel_for(x.type);
   }

@@ -6,6 +6,7 @@
 #include "tandem/kernels/cuda/fused/generated_function.h"
 #include "tandem/kernels/cuda/fused/sums.h"
 #include "tandem/kernels/cuda/support/broadcast.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
 
 namespace tandem::cuda {
@@ -35,6 +36,18 @@ class Arguments {
     std::vector<const void*> pointers;
     for (const std::size_t offset : offsets_) pointers.push_back(bytes_.data() + offset);
     add_launch(kGeneratedName, function, shape, 0, pointers.data(), sizes_.data(), sizes_.size());
+  }
+  // All of them together as one.
+  void launch_part(const GeneratedFunctions& functions, const Shape& shape,
+                   std::span<const MemoryUse> uses) const {
+    cuda::launch_part({.name = kGeneratedName,
+                       .alone = functions.kernel,
+                       .together = [](const PartLaunch& launch) { return launch.of_parts; },
+                       .of_parts = functions.of_parts,
+                       .shape = shape,
+                       .part = bytes_.data(),
+                       .part_bytes = bytes_.size(),
+                       .uses = uses});
   }
 
  private:
@@ -159,7 +172,7 @@ void run_sums(KernelCall& call, Work& work, const Rows& rows, const TensorView* 
   shape.grid.y = static_cast<unsigned>(rows.pieces);
   shape.block.x = rows.lanes;
   shape.block.y = kThreads / rows.lanes;
-  arguments.launch(generated_function(kernel), shape);
+  arguments.launch(generated_functions(kernel).kernel, shape);
   if (!kernel.in_pieces) return;
   for (std::int64_t s = 0; s < num_sums; ++s) {
     finish_sum(partial, sums[static_cast<std::size_t>(s)], rows.columns, rows.pieces, num_sums, s,
@@ -185,7 +198,12 @@ void fused_elementwise(KernelCall& call) {
   work.add_inputs(arguments);
   arguments.add(out.data);
   work.add_numbers(arguments, {work.count});
-  arguments.launch(generated_function(work.kernel), shape_for(out.count));
+  std::vector<MemoryUse> uses{reads(out.data, out.count, size_of(out.type))};
+  uses[0].writes = true;
+  for (const TensorView& input : work.inputs) {
+    uses.push_back(reads(input.data, input.count, size_of(input.type)));
+  }
+  arguments.launch_part(generated_functions(work.kernel), shape_for(out.count), uses);
 }
 
 void fused_sum(KernelCall& call) {

@@ -2,6 +2,7 @@
 
 #include "tandem/kernels/cuda/elementwise/functions.h"
 #include "tandem/kernels/cuda/support/device_code.h"
+#include "tandem/kernels/cuda/support/parts.h"
 
 // What the source of a generated kernel begins with (fused/source.h).
 

@@ -15,11 +15,13 @@ namespace tandem::cuda {
 namespace {
 
 // The module of a kernel stays until the process ends.
-CUresult load(const std::vector<std::byte>& code, Function& function) {
+CUresult load(const std::vector<std::byte>& code, bool has_parts, GeneratedFunctions& functions) {
   CUmodule module = nullptr;
-  const CUresult result = driver().p_cuModuleLoadData(&module, code.data());
+  CUresult result = driver().p_cuModuleLoadData(&module, code.data());
   if (result != CUDA_SUCCESS) return result;
-  return driver().p_cuModuleGetFunction(&function, module, kGeneratedName);
+  result = driver().p_cuModuleGetFunction(&functions.kernel, module, kGeneratedName);
+  if (result != CUDA_SUCCESS || !has_parts) return result;
+  return driver().p_cuModuleGetFunction(&functions.of_parts, module, kGeneratedPartsName);
 }
 
 // Code depends on the text, on the headers that it includes, on the compiler and on the GPU.
@@ -33,31 +35,33 @@ TextHash hash_of(const std::string& source, int capability) {
                       std::to_string(capability));
 }
 
-Function make(Gpu& gpu, const std::string& source) {
+GeneratedFunctions make(Gpu& gpu, const GeneratedKernel& kernel) {
+  const std::string source = kernel.source();
+  const bool has_parts = kernel.num_sums() == 0;
   static const auto* const cache = new CodeCache(CodeCache::standard());
   const int capability = gpu.compute_capability();
   const TextHash hash = hash_of(source, capability);
-  Function function = nullptr;
+  GeneratedFunctions functions;
   if (const auto code = cache->find(hash)) {
     // Code that the driver refuses is compiled again.
     bool refused = false;
     with_room([&] {
-      const CUresult result = load(*code, function);
+      const CUresult result = load(*code, has_parts, functions);
       refused = result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU;
       if (!refused) gpu.check(result, "loading a generated kernel");
     });
-    if (!refused) return function;
+    if (!refused) return functions;
   }
   const std::vector<std::byte> code = Nvrtc::get().compile(source, generated_headers(), capability);
-  with_room([&] { gpu.check(load(code, function), "loading a generated kernel"); });
+  with_room([&] { gpu.check(load(code, has_parts, functions), "loading a generated kernel"); });
   cache->put(hash, code);
-  return function;
+  return functions;
 }
 
 // Functions by GPU and source.
 struct Known {
   std::mutex mutex;
-  std::map<std::pair<Gpu*, std::string>, Function> functions;
+  std::map<std::pair<Gpu*, std::string>, GeneratedFunctions> functions;
 };
 Known& known() {
   static auto* const all = new Known;  // streams may end after static objects
@@ -66,21 +70,21 @@ Known& known() {
 
 }  // namespace
 
-Function generated_function(const GeneratedKernel& kernel) {
+GeneratedFunctions generated_functions(const GeneratedKernel& kernel) {
   // A launcher's thread serves one GPU.
-  thread_local std::unordered_map<std::string, Function> own;
+  thread_local std::unordered_map<std::string, GeneratedFunctions> own;
   std::string key = kernel.key();
   if (const auto found = own.find(key); found != own.end()) return found->second;
   Gpu& gpu = StreamState::current().gpu();
-  Function function = nullptr;
+  GeneratedFunctions functions;
   {
     std::lock_guard lock(known().mutex);
-    Function& entry = known().functions[{&gpu, key}];
-    if (!entry) entry = make(gpu, kernel.source());
-    function = entry;
+    GeneratedFunctions& entry = known().functions[{&gpu, key}];
+    if (!entry.kernel) entry = make(gpu, kernel);
+    functions = entry;
   }
-  own.emplace(std::move(key), function);
-  return function;
+  own.emplace(std::move(key), functions);
+  return functions;
 }
 
 }  // namespace tandem::cuda

@@ -5,8 +5,13 @@
 
 namespace tandem::cuda {
 
+struct GeneratedFunctions {
+  Function kernel = nullptr;
+  Function of_parts = nullptr;  ///< null for sums
+};
+
 /// The kernel compiled for the calling thread's GPU: compiled once in a process, and once for all
 /// processes that share the cache on disk. Throws Failure.
-Function generated_function(const GeneratedKernel& kernel);
+GeneratedFunctions generated_functions(const GeneratedKernel& kernel);
 
 }  // namespace tandem::cuda

@@ -6,7 +6,8 @@ function(tandem_generated_headers)
     header IN
     ITEMS core/half.h kernels/cuda/elementwise/arithmetic.h kernels/cuda/elementwise/functions.h
           kernels/cuda/fused/generated.h kernels/cuda/fused/standard_words.h
-          kernels/cuda/support/device_code.h kernels/cuda/support/number.h)
+          kernels/cuda/support/device_code.h kernels/cuda/support/number.h
+          kernels/cuda/support/parts.h)
     set(path "${PROJECT_SOURCE_DIR}/tandem/${header}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
     file(READ "${path}" text)

@@ -31,22 +31,53 @@ class Writer {
     line(std::string("using Index = ") + (k_.wide ? "std::uint64_t;" : "std::uint32_t;"));
     line(std::string("using Value = ") + (k_.in_double ? "double;" : "float;"));
     line("struct Numbers { Index at[" + n(count_numbers()) + "]; };");
+    if (k_.num_sums() == 0) return parts();
     line("TANDEM_GENERATED_KERNEL " + std::string(kGeneratedName) + "(" + parameters() + ") {");
-    if (k_.num_sums() > 0) {
-      write_sums();
-    } else {
-      line("for (Index i = first_index<Index>(); i < p.at[0]; i += index_step<Index>()) {");
-      write_element();
-      line("}");
-    }
+    write_sums();
     line("}");
     line("}");
-    line(std::string("TANDEM_GENERATED(") + kGeneratedName + ")");
+    offer(kGeneratedName);
     return text_;
   }
 
  private:
   void line(const std::string& text) { text_ += text + '\n'; }
+  void offer(const char* kernel) { line(std::string("TANDEM_GENERATED(") + kernel + ")"); }
+
+  // A kernel on a part, and one on many.
+  std::string parts() {
+    line("struct Part {");
+    for (std::size_t i = 0; i < k_.types.size(); ++i) line(pointer(i) + ";");
+    line(std::string(type_name(k_.stored)) + "* y;");
+    line("alignas(8) Numbers p;");
+    line("};");
+    line("TANDEM_DEVICE void compute(const Part& part, PartBlocks blocks) {");
+    for (std::size_t i = 0; i < k_.types.size(); ++i) {
+      line(pointer(i) + " = part.x" + n(i) + ";");
+    }
+    line(std::string(type_name(k_.stored)) + "* y = part.y;");
+    line("const Numbers p = part.p;");
+    line("for (Index i = blocks.first<Index>(); i < p.at[0]; i += blocks.step<Index>()) {");
+    write_element();
+    line("}");
+    line("}");
+    const std::string kernel = "TANDEM_GENERATED_KERNEL ";
+    line(kernel + kGeneratedName + "(Part part) {");
+    line("compute(part, PartBlocks::whole_grid());");
+    line("}");
+    line(kernel + kGeneratedPartsName + "(Parts<Part> parts) {");
+    line("const int one = part_of_block(parts);");
+    line("compute(parts.at[one], blocks_of_part(parts, one));");
+    line("}");
+    line("}");
+    offer(kGeneratedName);
+    offer(kGeneratedPartsName);
+    return text_;
+  }
+
+  std::string pointer(std::size_t input) const {
+    return std::string("const ") + type_name(k_.types[input]) + "* x" + n(input);
+  }
 
   std::size_t first_number() const { return k_.num_sums() > 0 ? kFirstNumberOfSums : kFirstNumber; }
   std::size_t count_numbers() const {
@@ -58,7 +89,7 @@ class Writer {
   std::string parameters() const {
     std::string text;
     for (std::size_t i = 0; i < k_.types.size(); ++i) {
-      text += std::string("const ") + type_name(k_.types[i]) + "* x" + n(i) + ", ";
+      text += pointer(i) + ", ";
     }
     if (k_.stores) text += std::string(type_name(k_.stored)) + "* y, ";
     if (k_.in_pieces) {

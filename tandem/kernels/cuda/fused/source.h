@@ -33,10 +33,12 @@ struct GeneratedKernel {
   /// takes pointers to the inputs, to the stored result, to each sum (or to the sums of the
   /// pieces), and then the numbers of `numbers_size` indices: elements; for sums columns, rows and
   /// rows of a piece; then those of the accesses. Sums that are not in pieces are divided by the
-  /// last argument, of the type that is computed in.
+  /// last argument, of the type that is computed in. Without sums all of it is one parameter, a
+  /// part, and the kernel kGeneratedPartsName takes many of them (support/parts.h).
   std::string source() const;
 };
 
 constexpr const char* kGeneratedName = "tandem_fused";
+constexpr const char* kGeneratedPartsName = "tandem_fused_parts";
 
 }  // namespace tandem::cuda

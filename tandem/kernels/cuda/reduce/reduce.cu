@@ -2,7 +2,7 @@
 // results are the same in every run.
 
 #include "tandem/kernels/cuda/reduce/axes.h"
-#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
 #include "tandem/kernels/cuda/support/warp.h"
 
@@ -82,53 +82,78 @@ struct AnyOf : AllOf {
   TANDEM_DEVICE static int join(int a, int b) { return a | b; }
 };
 
+template <class T>
+struct Reduction {
+  const T* x;
+  T* y;
+  std::int64_t results, elements;
+  Strides<1> kept, reduced;
+};
+
 // A block for each result.
 template <class Op, class T>
-TANDEM_KERNEL reduce_rows_kernel(const T* x, T* y, Strides<1> kept, Strides<1> reduced,
-                                 std::int64_t results, std::int64_t elements) {
-  using State = typename Op::State;
-  for (std::int64_t r = blockIdx.x; r < results; r += gridDim.x) {
-    std::int64_t base[1], at[1];
-    kept.offsets(r, base);
-    State sum = Op::none();
-    for (std::int64_t i = threadIdx.x; i < elements; i += blockDim.x) {
-      reduced.offsets(i, at);
-      sum = Op::join(sum, Op::take(x[base[0] + at[0]]));
+struct ReduceRows {
+  static constexpr bool kJoins = kIsOfManySmall<T>;
+  using Part = Reduction<T>;
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    using State = typename Op::State;
+    const T* const x = part.x;
+    T* const y = part.y;
+    const std::int64_t results = part.results, elements = part.elements;
+    for (std::int64_t r = blocks.block; r < results; r += blocks.count) {
+      std::int64_t base[1], at[1];
+      part.kept.offsets(r, base);
+      State sum = Op::none();
+      for (std::int64_t i = threadIdx.x; i < elements; i += blockDim.x) {
+        part.reduced.offsets(i, at);
+        sum = Op::join(sum, Op::take(x[base[0] + at[0]]));
+      }
+      sum = block_reduce(sum, Op::none(), [](State a, State b) { return Op::join(a, b); });
+      if (threadIdx.x == 0) y[r] = Op::finish(sum, elements);
+      __syncthreads();
     }
-    sum = block_reduce(sum, Op::none(), [](State a, State b) { return Op::join(a, b); });
-    if (threadIdx.x == 0) y[r] = Op::finish(sum, elements);
-    __syncthreads();
   }
-}
+};
 
 // A thread for each result: where neighbouring results lie side by side and there are many.
 template <class Op, class T>
-TANDEM_KERNEL reduce_columns_kernel(const T* x, T* y, Strides<1> kept, Strides<1> reduced,
-                                    std::int64_t results, std::int64_t elements) {
-  using State = typename Op::State;
-  for (auto r = first_index<std::int64_t>(); r < results; r += index_step<std::int64_t>()) {
-    std::int64_t base[1], at[1];
-    kept.offsets(r, base);
-    State sum = Op::none();
-    for (std::int64_t i = 0; i < elements; ++i) {
-      reduced.offsets(i, at);
-      sum = Op::join(sum, Op::take(x[base[0] + at[0]]));
+struct ReduceColumns {
+  static constexpr bool kJoins = kIsOfManySmall<T>;
+  using Part = Reduction<T>;
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    using State = typename Op::State;
+    const T* const x = part.x;
+    T* const y = part.y;
+    const std::int64_t results = part.results, elements = part.elements;
+    for (auto r = blocks.first<std::int64_t>(); r < results; r += blocks.step<std::int64_t>()) {
+      std::int64_t base[1], at[1];
+      part.kept.offsets(r, base);
+      State sum = Op::none();
+      for (std::int64_t i = 0; i < elements; ++i) {
+        part.reduced.offsets(i, at);
+        sum = Op::join(sum, Op::take(x[base[0] + at[0]]));
+      }
+      y[r] = Op::finish(sum, elements);
     }
-    y[r] = Op::finish(sum, elements);
   }
-}
+};
 
 template <class Op, class T>
 void reduce_into(const TensorView& x, const TensorView& y, const ReductionAxes& axes) {
   if (axes.results == 0) return;
+  const Reduction<T> part{x.as<T>(),     y.as<T>(), axes.results,
+                          axes.elements, axes.kept, axes.reduced};
+  const MemoryUse uses[] = {reads(x.as<T>(), x.count), writes(y.as<T>(), y.count)};
   const bool side_by_side =
       axes.kept.rank > 0 && axes.kept.strides[0][axes.kept.rank - 1] == 1 && axes.results > 4096;
   if (side_by_side || axes.elements < 32) {
-    TANDEM_LAUNCH((reduce_columns_kernel<Op, T>), shape_for(axes.results), 0, x.as<T>(), y.as<T>(),
-                  axes.kept, axes.reduced, axes.results, axes.elements);
+    launch_part<ReduceColumns<Op, T>>("reduce_columns<Op, T>", shape_for(axes.results), part, {},
+                                      uses);
   } else {
-    TANDEM_LAUNCH((reduce_rows_kernel<Op, T>), rows_shape(axes.results, default_block()), 0,
-                  x.as<T>(), y.as<T>(), axes.kept, axes.reduced, axes.results, axes.elements);
+    launch_part<ReduceRows<Op, T>>("reduce_rows<Op, T>", rows_shape(axes.results, default_block()),
+                                   part, {}, uses);
   }
 }
 

@@ -2,18 +2,29 @@
 
 #include "tandem/kernels/cuda/array/gather.h"
 #include "tandem/kernels/cuda/elementwise/arithmetic.h"
-#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
 
 namespace tandem::cuda {
 namespace {
 
 template <class F, class T>
-TANDEM_KERNEL change_kernel(T* value, const T* by, std::int64_t n) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    value[i] = store<T>(F::apply(load(value[i]), load(by[i])));
+struct Change {
+  struct Part {
+    T* value;
+    const T* by;
+    std::int64_t n;
+  };
+  using Common = NothingInCommon;
+  TANDEM_DEVICE static void run(const Part& part, const Common&, PartBlocks blocks) {
+    T* const value = part.value;
+    const T* const by = part.by;
+    const std::int64_t n = part.n;
+    for (auto i = blocks.first<std::int64_t>(); i < n; i += blocks.step<std::int64_t>()) {
+      value[i] = store<T>(F::apply(load(value[i]), load(by[i])));
+    }
   }
-}
+};
 
 template <class F>
 void change(KernelCall& call) {
@@ -25,8 +36,10 @@ void change(KernelCall& call) {
   const TensorView value = call.writable_variable(0);
   if (value.count > 0 && !visit_numbers(value.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        TANDEM_LAUNCH((change_kernel<F, T>), shape_for(value.count), 0, value.as<T>(), by.as<T>(),
-                      value.count);
+        const std::int64_t n = value.count;
+        const MemoryUse uses[] = {writes(value.as<T>(), n), reads(by.as<T>(), n)};
+        launch_part<Change<F, T>>("change<F, T>", shape_for(n), {value.as<T>(), by.as<T>(), n}, {},
+                                  uses);
       })) {
     no_kernel_for(value.type);
   }

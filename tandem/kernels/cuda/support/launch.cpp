@@ -127,6 +127,14 @@ void LastLaunch::set_blocks(unsigned blocks) const {
   StreamState::current().commands().last()->grid[0] = blocks;
 }
 
+std::span<const MemoryUse> LastLaunch::uses() const {
+  return StreamState::current().commands().uses_of_last();
+}
+
+void LastLaunch::add_uses(std::span<const MemoryUse> uses) const {
+  StreamState::current().commands().add_uses_of_last(uses);
+}
+
 void LastLaunch::remove() const { StreamState::current().commands().remove_last_kernel(); }
 
 }  // namespace tandem::cuda

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "tandem/device/cuda/internal/failure.h"
 #include "tandem/device/cuda/internal/host_function.h"
+#include "tandem/device/cuda/internal/memory_use.h"
 #include "tandem/device/cuda/internal/room.h"
 #include "tandem/kernels/cuda/support/device_code.h"
 
@@ -68,14 +70,14 @@ class LastLaunch {
   LastLaunch();
   /// False if there is none.
   explicit operator bool() const { return function_ != nullptr; }
-  template <class... Parameters>
-  bool is(void (*kernel)(Parameters...)) const {
-    return function_ && function_ == known_function(reinterpret_cast<const void*>(kernel));
-  }
+  bool is(Function function) const { return function_ == function; }
   void* parameter(std::size_t i) const;
   unsigned blocks() const;  ///< of a grid of one dimension
   void set_blocks(unsigned blocks) const;
   void remove() const;
+  /// All that it reads and writes, if that is known.
+  std::span<const MemoryUse> uses() const;
+  void add_uses(std::span<const MemoryUse> uses) const;
 
  private:
   Function function_ = nullptr;

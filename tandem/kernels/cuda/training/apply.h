@@ -1,12 +1,12 @@
 #pragma once
 
 #include "tandem/kernels/cuda/array/targets.h"
-#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
-#include "tandem/kernels/cuda/training/apply_many.h"
+#include "tandem/kernels/cuda/training/step_tensors.h"
 
 // An optimizer's step: the variable, its slots and the gradient in one pass over their memory, many
-// variables in one launch (training/apply_many.h). Ops on handles and on references have the same
+// variables in one launch (support/launch_part.h). Ops on handles and on references have the same
 // arguments, and those on rows have the rows' indices behind the gradient.
 //
 // A step is a struct of its scalars in type S with
@@ -16,6 +16,38 @@
 //   operator() changes an element of the variable and those of its slots
 
 namespace tandem::cuda {
+
+// A dense step. Those with the same scalars join.
+template <class T, class Step>
+struct Apply {
+  using Part = StepTensors<T>;
+  struct Common {
+    ScalarInputs<T> in;
+    Step step;
+  };
+  TANDEM_DEVICE static void run(const Part& on, const Common& common, PartBlocks blocks) {
+    Step step = common.step;
+    step.load(common.in);
+    T* const var = on.var;
+    SlotPointers<T> slots;
+    for (int k = 0; k < Step::kSlots; ++k) slots.at[k] = on.slots.at[k];
+    const T* const gradient = on.gradient;
+    const std::int64_t size = on.size;
+    for (auto i = blocks.first<std::int64_t>(); i < size; i += blocks.step<std::int64_t>()) {
+      step_element(step, var, slots, i, gradient[i]);
+    }
+  }
+};
+
+template <class T, class Step>
+void launch_apply(const StepTensors<T>& on, const ScalarInputs<T>& in, const Step& step) {
+  std::vector<MemoryUse> uses{writes(on.var, on.size), reads(on.gradient, on.size)};
+  for (int k = 0; k < Step::kSlots; ++k) uses.push_back(writes(on.slots.at[k], on.size));
+  for (const void* scalar : in.at) {
+    if (scalar) uses.push_back(reads(scalar, 1, sizeof(std::int64_t)));
+  }
+  launch_part<Apply<T, Step>>("apply<T, Step>", shape_for(on.size), on, {in, step}, uses);
+}
 
 // Several gradients of one row are applied one after the other, in their order.
 template <class T, class Step>

@@ -32,34 +32,6 @@ struct StepTensors {
   SlotPointers<T> slots;
   const T* gradient = nullptr;
   std::int64_t size = 0;
-
-  /// Whether a step on these writes some of the `bytes` there.
-  bool writes(const void* begin, std::int64_t bytes) const {
-    bool any = overlap(var, begin, bytes);
-    for (const T* slot : slots.at) any |= slot && overlap(slot, begin, bytes);
-    return any;
-  }
-  /// Whether steps on these and on others depend on which comes first.
-  bool conflicts_with(const StepTensors& other) const {
-    bool any = writes(other.gradient, other.num_bytes()) || writes(other.var, other.num_bytes()) ||
-               other.writes(gradient, num_bytes());
-    for (const T* slot : other.slots.at) any |= slot && writes(slot, other.num_bytes());
-    return any;
-  }
-  bool writes_scalars(const ScalarInputs<T>& in) const {
-    bool any = false;
-    for (const void* scalar : in.at) any |= scalar && writes(scalar, sizeof(std::int64_t));
-    return any;
-  }
-
- private:
-  std::int64_t num_bytes() const { return size * static_cast<std::int64_t>(sizeof(T)); }
-  bool overlap(const T* written, const void* begin, std::int64_t bytes) const {
-    const auto a = reinterpret_cast<std::uintptr_t>(written);
-    const auto b = reinterpret_cast<std::uintptr_t>(begin);
-    return a < b + static_cast<std::uintptr_t>(bytes) &&
-           b < a + static_cast<std::uintptr_t>(num_bytes());
-  }
 };
 
 template <class T, class Step>
