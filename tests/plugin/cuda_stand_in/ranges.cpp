@@ -8,7 +8,8 @@
 #include <mutex>
 #include <utility>
 
-#include "tests/plugin/cuda_stand_in_memory.h"
+#include "tests/plugin/cuda_stand_in/calls.h"
+#include "tests/plugin/cuda_stand_in/memory.h"
 
 namespace stand_in {
 namespace {
