@@ -2,13 +2,13 @@
 
 #include "tests/plugin/cuda_stand_in/graphs.h"
 
-#include <cstring>
 #include <utility>
 
 #include "tests/plugin/cuda_stand_in/contexts.h"
 #include "tests/plugin/cuda_stand_in/launch.h"
 #include "tests/plugin/cuda_stand_in/memory.h"
 #include "tests/plugin/cuda_stand_in/streams.h"
+#include "tests/plugin/cuda_stand_in/transfers.h"
 
 using namespace stand_in;
 
@@ -26,10 +26,7 @@ std::function<void()> work_of(const CUDA_MEMCPY3D& p) {
   const auto kind = p.dstMemoryType == CU_MEMORYTYPE_HOST   ? StandInActivity::kToHost
                     : p.srcMemoryType == CU_MEMORYTYPE_HOST ? StandInActivity::kToGpu
                                                             : StandInActivity::kCopy;
-  return [kind, to, from, bytes = p.WidthInBytes] {
-    const Activity activity(kind, bytes);
-    std::memcpy(to, from, bytes);
-  };
+  return [kind, to, from, bytes = p.WidthInBytes] { transfer(kind, to, from, bytes); };
 }
 
 bool valid(const CUDA_MEMCPY3D& p) {
@@ -39,10 +36,7 @@ bool valid(const CUDA_MEMCPY3D& p) {
 }
 
 std::function<void()> work_of(const CUDA_MEMSET_NODE_PARAMS& p) {
-  return [p] {
-    const Activity activity(StandInActivity::kSet, p.width);
-    std::memset(host(p.dst), static_cast<int>(p.value), p.width);
-  };
+  return [p] { fill(host(p.dst), static_cast<unsigned char>(p.value), p.width); };
 }
 
 // All that a captured graph does.

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <shared_mutex>
 #include <utility>
 
 #include "tests/plugin/cuda_stand_in/contexts.h"
 #include "tests/plugin/cuda_stand_in/memory.h"
+#include "tests/plugin/cuda_stand_in/transfers.h"
 
 using namespace stand_in;
 
@@ -69,10 +69,7 @@ namespace {
 CUresult copy(CUstream stream, StandInActivity::Kind kind, void* to, const void* from,
               std::size_t bytes) {
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  stream->add_work([=] {
-    const Activity activity(kind, bytes);
-    std::memcpy(to, from, bytes);
-  });
+  stream->add_work([=] { transfer(kind, to, from, bytes); });
   return CUDA_SUCCESS;
 }
 
@@ -136,10 +133,7 @@ STAND_IN cuStreamEndCapture(CUstream stream, CUgraph* graph) {
 STAND_IN cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
   ENTER();
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  stream->add_work([=] {
-    const Activity activity(StandInActivity::kSet, bytes);
-    std::memset(host(to), value, bytes);
-  });
+  stream->add_work([=] { fill(host(to), value, bytes); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
