@@ -1,7 +1,13 @@
 #pragma once
 
-// What tests, and stand-ins for NVIDIA's libraries, may ask of the stand-in for a CUDA driver,
-// beside the driver's own functions.
+// A stand-in for a CUDA driver (tests/plugin/cuda_stand_in/): the functions that libtandem_cuda.so
+// uses, on host memory and threads. It is no GPU and nothing is measured on it; with it the
+// conformance suite runs through the library's own queues, events and error paths on machines
+// without one. It is stricter than a driver where that finds mistakes: copies always come late, and
+// addresses and contexts are checked.
+//
+// Below is what tests, and stand-ins for NVIDIA's libraries, may ask of it beside the driver's own
+// functions.
 
 #include <cstddef>
 #include <functional>

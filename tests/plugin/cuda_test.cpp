@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// Null unless the library runs on the stand-in of cuda_stand_in.cpp.
+// Null unless the library runs on the stand-in of cuda_stand_in.h.
 const char* stand_in() { return std::getenv("TANDEM_TEST_CUDA_DRIVER"); }
 
 CudaBackend backend() { return stand_in() ? CudaBackend(stand_in(), {}) : CudaBackend(); }

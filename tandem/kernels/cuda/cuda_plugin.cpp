@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/sanitizers.h"
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/activity_trace.h"
 #include "tandem/device/cuda/internal/build_id.h"
@@ -273,6 +274,11 @@ TANDEM_EXPORT_PLUGIN const char* tandem_cuda_build_id() { return tandem::kBuildI
 TANDEM_EXPORT_PLUGIN void tandem_cuda_use_driver(const char* library) {
   tandem::cuda::driver_name() = library;
 }
+
+#if defined(TANDEM_CUDA_ON_HOST) && TANDEM_ADDRESS_SANITIZER
+// The driver's stand-in has memory of the host: what is not handed out of it may be poisoned.
+TANDEM_EXPORT_PLUGIN void tandem_plugin_memory_is_host() {}
+#endif
 
 TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi* host, TandemPluginApi* plugin,
                                              TandemStatus* status) {

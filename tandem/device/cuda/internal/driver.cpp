@@ -5,8 +5,19 @@
 #include <algorithm>
 #include <cstring>
 
+// The CUDA version that a driver must be for: that of the functions below, or of the toolkit by
+// which the library's kernels were compiled, whose runtime takes no driver of an older major
+// version.
+#if !defined(TANDEM_CUDA_TOOLKIT_MAJOR)
+#define TANDEM_CUDA_TOOLKIT_MAJOR 12
+#endif
+
 namespace tandem::cuda {
 namespace {
+
+constexpr int kMinMajor = TANDEM_CUDA_TOOLKIT_MAJOR;
+// The first branch of NVIDIA's drivers for it, by the release notes of the CUDA toolkit.
+constexpr const char* kMinRelease = kMinMajor >= 13 ? "580" : "525";
 
 Driver& table() {
   static Driver functions;
@@ -18,13 +29,36 @@ void look_up(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
+// "12.4" for 12040.
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+}
+
+// What the driver says before it is started; 0 if it does not.
+int version_of(void* library) {
+  decltype(&::cuDriverGetVersion) ask = nullptr;
+  look_up(library, "cuDriverGetVersion", ask);
+  int version = 0;
+  return ask && ask(&version) == CUDA_SUCCESS ? version : 0;
+}
+
+void refuse_old(int version) {
+  if (version == 0 || version / 1000 >= kMinMajor) return;
+  throw Failure(TANDEM_FAILED_PRECONDITION,
+                "the CUDA driver is too old: it is for CUDA " + version_text(version) +
+                    ", and this Tandem needs one for CUDA " + version_text(kMinMajor * 1000) +
+                    " or later; install NVIDIA's driver " + kMinRelease + " or later");
+}
+
 template <class Function>
 void find(void* library, const char* name, Function& function) {
   look_up(library, name, function);
-  if (!function) {
-    throw Failure(TANDEM_FAILED_PRECONDITION,
-                  std::string("the CUDA driver is too old: it has no ") + name);
-  }
+  if (function) return;
+  const int version = version_of(library);
+  throw Failure(TANDEM_FAILED_PRECONDITION,
+                "the CUDA driver" + (version == 0 ? "" : " for CUDA " + version_text(version)) +
+                    " lacks a function that Tandem needs, " + name + "; install NVIDIA's driver " +
+                    kMinRelease + " or later");
 }
 
 }  // namespace
@@ -34,6 +68,7 @@ const Driver& driver() { return table(); }
 void open_driver(const std::string& name) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) throw Failure(TANDEM_NOT_FOUND, "no CUDA driver (" + name + ") found");
+  refuse_old(version_of(library));
 #define TANDEM_CUDA_TEXT_OF(NAME) #NAME
 #define TANDEM_CUDA_TEXT(NAME) TANDEM_CUDA_TEXT_OF(NAME)
 #define TANDEM_CUDA_FIND(NAME) find(library, TANDEM_CUDA_TEXT(NAME), table().p_##NAME);

@@ -23,6 +23,7 @@ class PluginHandle {
   PluginHandle(const PluginHandle&) = delete;
   PluginHandle& operator=(const PluginHandle&) = delete;
 
+  const PluginLibrary& library() const { return library_; }
   const TandemPluginApi& api() const { return library_.api; }
   TandemDevice* get() const { return device_; }
   const TandemDeviceTraits& traits() const { return traits_; }

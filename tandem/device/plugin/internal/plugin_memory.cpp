@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
 #include "tandem/device/block_allocator.h"
+#include "tandem/device/plugin/internal/guarded_memory.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
 #include "tandem/device/plugin/internal/reserved_memory.h"
 #include "tandem/device/plugin/internal/retired_blocks.h"
@@ -152,17 +153,18 @@ std::string with_less_use_by_others(const std::string& way) {
 }
 
 std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
-                                                 std::shared_ptr<PluginHandle> handle,
+                                                 const std::shared_ptr<PluginHandle>& handle,
                                                  std::size_t most,
                                                  const LogicalDeviceOptions& options) {
   const TandemPluginApi& api = handle->api();
-  const std::shared_ptr<ReservedMemory> reserved =
-      ReservedMemory::make(handle, options.memory_limit.value_or(most));
+  const std::shared_ptr<ReservedMemory> reserved = ReservedMemory::make(
+      handle, with_guards(options.memory_limit.value_or(most), handle->library()));
   std::shared_ptr<RegionSource> source = reserved;
   if (!source) {
-    source = std::make_shared<PluginSource>(std::move(handle), api.memory_allocate, api.memory_free,
-                                            most);
+    source = std::make_shared<PluginSource>(handle, api.memory_allocate, api.memory_free, most);
   }
+  source = guarded(std::move(source), handle->library(), handle->traits().kernel_offset,
+                   reserved ? Guards::kBetweenBlocks : Guards::kNone);
   // Without a reserved range a limit is taken as one region, as TensorFlow takes it: pieces of
   // several would not join.
   const bool grows = options.memory_growth && (reserved || !options.memory_limit);
@@ -180,11 +182,12 @@ Ref<Buffer> host_readable(Ref<Buffer> staging, std::shared_ptr<PluginDevice> dev
 }
 
 std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,
-                                                  std::shared_ptr<PluginHandle> handle) {
+                                                  const std::shared_ptr<PluginHandle>& handle) {
   const TandemPluginApi& api = handle->api();
   if (!api.staging_allocate) return std::make_unique<PlainAllocator>();
-  auto source =
-      std::make_shared<PluginSource>(std::move(handle), api.staging_allocate, api.staging_free, 0);
+  std::shared_ptr<RegionSource> source =
+      guarded(std::make_shared<PluginSource>(handle, api.staging_allocate, api.staging_free, 0),
+              handle->library(), 0, Guards::kNone);
   return std::make_unique<BlockAllocator>(
       std::move(source),
       BlockAllocatorOptions{.device = cat("host memory for ", device.name()), .growth = true});

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <memory>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
-#include <boost/context/fiber.hpp>
-#include <boost/context/pooled_fixedsize_stack.hpp>
+#include "tandem/kernels/cuda/support/host_model_stacks.h"
+
+#if TANDEM_ADDRESS_SANITIZER
+#include <cstdio>
+
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace tandem::cuda::host {
 namespace {
@@ -27,12 +31,6 @@ bool reversed() {
 // The nth of `count` to take its turn.
 std::size_t turn(std::size_t nth, std::size_t count) { return reversed() ? count - 1 - nth : nth; }
 
-// Stacks of finished GPU threads serve the next ones.
-boost::context::pooled_fixedsize_stack& stacks() {
-  thread_local boost::context::pooled_fixedsize_stack pool(std::size_t{128} << 10);
-  return pool;
-}
-
 enum class State : std::uint8_t { kReady, kAtBlockBarrier, kAtWarp, kDone };
 
 struct GpuThread {
@@ -40,6 +38,7 @@ struct GpuThread {
   State state = State::kReady;
   unsigned mask = 0;  // of the lanes it waits for
   boost::context::fiber parked;
+  Stack stack;
 };
 
 // What the lanes of a warp exchange. Two buffers in turn: a lane may begin the next exchange while
@@ -88,7 +87,9 @@ class Block {
     GpuThread& self = *current_;
     self.state = state;
     self.mask = mask;
+    scheduler_stack_.enter(&self.stack);
     scheduler_ = std::move(scheduler_).resume();
+    self.stack.entered(&scheduler_stack_);
     if (ending_) throw Ended();
   }
 
@@ -98,7 +99,7 @@ class Block {
     for (GpuThread& t : threads_) {
       if (!t.parked) continue;
       current_ = &t;
-      t.parked = std::move(t.parked).resume();  // park throws Ended there
+      go_to(t);  // park throws Ended there
     }
   }
 
@@ -131,21 +132,28 @@ class Block {
   void resume(GpuThread& t) {
     current_ = &t;
     if (!t.parked) {
-      t.parked = boost::context::fiber(std::allocator_arg, stacks(),
-                                       [this, &t](boost::context::fiber&& from) {
-                                         scheduler_ = std::move(from);
-                                         try {
-                                           body_();
-                                         } catch (const Ended&) {
-                                         } catch (...) {
-                                           if (!failure_) failure_ = std::current_exception();
-                                         }
-                                         t.state = State::kDone;
-                                         ++done_;
-                                         return std::move(scheduler_);
-                                       });
+      t.parked = make_fiber(t.stack, [this, &t](boost::context::fiber&& from) {
+        t.stack.entered(&scheduler_stack_);
+        scheduler_ = std::move(from);
+        try {
+          body_();
+        } catch (const Ended&) {
+        } catch (...) {
+          if (!failure_) failure_ = std::current_exception();
+        }
+        t.state = State::kDone;
+        ++done_;
+        scheduler_stack_.enter(nullptr);
+        return std::move(scheduler_);
+      });
     }
+    go_to(t);
+  }
+
+  void go_to(GpuThread& t) {
+    t.stack.enter(&scheduler_stack_);
     boost::context::fiber back = std::move(t.parked).resume();
+    scheduler_stack_.entered(nullptr);
     // A thread that waits has left itself in `back`; one that is done leaves nothing.
     t.parked = std::move(back);
   }
@@ -207,6 +215,7 @@ class Block {
   std::vector<Warp> warps_;
   std::vector<std::byte> shared_;
   boost::context::fiber scheduler_;
+  Stack scheduler_stack_;
   GpuThread* current_ = nullptr;
   std::size_t done_ = 0;
   std::exception_ptr failure_;
@@ -219,6 +228,32 @@ Block& block() {
   if (!running) throw std::logic_error("This is for kernels that run on the host.");
   return *running;
 }
+
+#if TANDEM_ADDRESS_SANITIZER
+
+// Follows each report of AddressSanitizer's.
+void name_thread(const char*) {
+  if (!running) return;
+  const ThreadPlace& at = running->current().place;
+  std::fprintf(stderr,
+               "That is an access of kernel %s, block (%u, %u, %u), thread (%u, %u, %u), beyond "
+               "what it may use.\n",
+               running->kernel(), at.block.x, at.block.y, at.block.z, at.thread.x, at.thread.y,
+               at.thread.z);
+}
+
+void name_threads_in_reports() {
+  [[maybe_unused]] static const bool once = [] {
+    __asan_set_error_report_callback(name_thread);
+    return true;
+  }();
+}
+
+#else
+
+void name_threads_in_reports() {}
+
+#endif
 
 }  // namespace
 
@@ -233,6 +268,7 @@ void run_grid(const char* kernel, Dim3 grid, Dim3 size, std::size_t shared_bytes
          << " blocks of " << size.count() << " threads is more (or less) than a GPU takes.";
     throw KernelFault(text.str());
   }
+  name_threads_in_reports();
   thread_local std::uint64_t blocks = 0;
   for (std::size_t i = 0; i < grid.count(); ++i) {
     const std::size_t at = turn(i, grid.count());

@@ -3,17 +3,27 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
-#include "tests/plugin/cuda_stand_in_memory.h"
+#include "tests/plugin/cuda_stand_in/calls.h"
+#include "tests/plugin/cuda_stand_in/memory.h"
 
 namespace stand_in {
 namespace {
 
-constexpr std::size_t kGranularity = std::size_t{2} << 20;
+// With CUDA_STAND_IN_GUARDS, for builds in which Tandem lays guards between its blocks, each piece
+// has an eighth more, which does not count: all else is then as without guards.
+constexpr std::size_t kCounted = std::size_t{2} << 20;
+std::size_t granularity() {
+  static const std::size_t bytes =
+      std::getenv("CUDA_STAND_IN_GUARDS") ? kCounted + kCounted / 8 : kCounted;
+  return bytes;
+}
+std::size_t counted(std::size_t bytes) { return bytes / granularity() * kCounted; }
 
 // Memory of a GPU. As with a driver it stays while its handle or a mapping does.
 class Physical {
@@ -21,8 +31,8 @@ class Physical {
   static std::shared_ptr<Physical> make(std::size_t gpu, std::size_t bytes) {
     Memory& m = memory(gpu);
     std::lock_guard lock(m.mutex);
-    if (bytes > free_bytes(m)) return nullptr;
-    m.used += bytes;
+    if (counted(bytes) > free_bytes(m)) return nullptr;
+    m.used += counted(bytes);
     return std::make_shared<Physical>(gpu, bytes);
   }
   Physical(std::size_t gpu, std::size_t bytes) : bytes_(bytes), gpu_(gpu) {}
@@ -31,7 +41,7 @@ class Physical {
   ~Physical() {
     Memory& m = memory(gpu_);
     std::lock_guard lock(m.mutex);
-    m.used -= bytes_;
+    m.used -= counted(bytes_);
   }
   std::size_t bytes() const { return bytes_; }
 
@@ -92,13 +102,13 @@ extern "C" {
 
 STAND_IN cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
                                        CUmemAllocationGranularity_flags) {
-  *bytes = kGranularity;
+  *bytes = granularity();
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
                              unsigned long long) {
   ENTER();
-  if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0 || bytes % granularity() != 0) return CUDA_ERROR_INVALID_VALUE;
   void* const range = inaccessible(nullptr, bytes);
   if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(range);
@@ -121,7 +131,7 @@ STAND_IN cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
 STAND_IN cuMemCreate(CUmemGenericAllocationHandle* made, std::size_t bytes,
                      const CUmemAllocationProp* of, unsigned long long) {
   ENTER();
-  if (bytes == 0 || bytes % kGranularity != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0 || bytes % granularity() != 0) return CUDA_ERROR_INVALID_VALUE;
   auto memory = Physical::make(static_cast<std::size_t>(of->location.id), bytes);
   if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
   Ranges& r = ranges();

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the files of the stand-in for a CUDA driver share: how its calls begin, and the memory of
-// its GPUs.
+// The memory of the stand-in's GPUs, which is memory of the host.
 
 #include <cstddef>
 #include <map>
@@ -12,10 +11,6 @@
 namespace stand_in {
 
 constexpr int kCount = 6;
-
-/// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with. The calls that
-/// destroy an object do so in any case: what they return may be the error of earlier work.
-CUresult enter(const char* name);
 
 /// Bytes of a GPU: 32 MiB, or what CUDA_STAND_IN_MIB says.
 std::size_t gpu_bytes();
@@ -32,12 +27,10 @@ std::size_t free_bytes(const Memory& memory);
 
 inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
+/// Whether a block of a GPU's memory, pinned memory or mapped memory holds all of these bytes.
+bool known(CUdeviceptr address, std::size_t bytes);
 /// Whether memory that was put into reserved ranges, and may be used, holds all of these bytes.
 bool is_mapped(CUdeviceptr address, std::size_t bytes);
 long long reserved_ranges();
 
 }  // namespace stand_in
-
-#define STAND_IN __attribute__((visibility("default"))) CUresult
-#define ENTER() \
-  if (const CUresult failed = stand_in::enter(__func__); failed != CUDA_SUCCESS) return failed
