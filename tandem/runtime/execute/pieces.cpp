@@ -11,20 +11,28 @@ namespace {
 
 auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 
+// What writes to variables comes as late as it can: a value that is still to be read would be
+// copied first, and steps of an optimizer that follow each other are one launch.
+bool comes_late(const Task& task) {
+  return task.node && task.node->op().traits.stateful && !task.node->op().traits.reads_only;
+}
+
 // Each after those that it waits for; of those that could be next the one added first.
 std::vector<int> in_order(const TaskGraph& tasks) {
+  using Next = std::pair<bool, int>;
   std::vector<int> before = tasks.before;
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> ready;
+  const auto add = [&](int t) { ready.emplace(comes_late(at(tasks.tasks, t)), t); };
   for (int t = 0; t < static_cast<int>(before.size()); ++t) {
-    if (at(before, t) == 0) ready.push(t);
+    if (at(before, t) == 0) add(t);
   }
   std::vector<int> order;
   while (!ready.empty()) {
-    const int t = ready.top();
+    const int t = ready.top().second;
     ready.pop();
     order.push_back(t);
     for (const int next : at(tasks.after, t)) {
-      if (--at(before, next) == 0) ready.push(next);
+      if (--at(before, next) == 0) add(next);
     }
   }
   return order;

@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/graph/op_registry.h"
+#include "tandem/runtime/runtime.h"
+
 namespace tandem {
 namespace {
 
@@ -17,8 +20,10 @@ constexpr int kHost = 0, kGpu = 1;
 class Tasks {
  public:
   Tasks() { graph_.lanes.resize(2); }
-  int add(int lane, double seconds, const std::vector<int>& after = {}) {
+  int add(int lane, double seconds, const std::vector<int>& after = {},
+          const Node* node = nullptr) {
     Task task;
+    task.node = node;
     task.lane = lane;
     task.seconds = seconds;
     const int t = graph_.add(task);
@@ -64,6 +69,25 @@ TEST(Pieces, DecisionsOfTheHostSeparateSegments) {
   tasks.add(kGpu, 1e-3, {beside});
   tasks.add(kGpu, 1e-3, {read});
   EXPECT_THAT(tasks.segments(), ElementsAre(ElementsAre(0, 1, 3), ElementsAre(4)));
+}
+
+// A read of the variable's old value makes no copy of it then.
+TEST(Pieces, WritesOfVariablesComeLast) {
+  const OpRegistry& ops = Runtime::current().ops();
+  Graph graph;
+  const auto arg = [&](DType dtype, std::int64_t index) {
+    return Output{graph.add({.op = &ops.of_kind(NodeKind::kArg),
+                             .attrs = AttrMap{{"T", dtype}, {"index", index}}}),
+                  0};
+  };
+  const Node* const assign = graph.add({.op = &ops.get("AssignVariableOp"),
+                                        .inputs = {arg(DType::kResource, 0), arg(float32, 1)},
+                                        .attrs = AttrMap{{"dtype", float32}}});
+  Tasks tasks;
+  const int first = tasks.add(kGpu, 1e-3);
+  const int write = tasks.add(kGpu, 1e-3, {first}, assign);
+  const int other = tasks.add(kGpu, 1e-3, {first}), last = tasks.add(kGpu, 1e-3, {write});
+  EXPECT_THAT(tasks.segments(), ElementsAre(ElementsAre(first, other, write, last)));
 }
 
 }  // namespace
