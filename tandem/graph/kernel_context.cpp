@@ -1,13 +1,23 @@
 #include "tandem/graph/kernel_context.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tandem/core/error.h"
+#include "tandem/device/kernel_class.h"
 #include "tandem/device/memory_space.h"
 
 namespace tandem {
 
 FunctionRunner::~FunctionRunner() = default;
+
+namespace {
+
+bool host_may_copy(const Array& from, const Array& to, const Device& device) {
+  return (from.on_host() && to.on_host()) || runs_host_kernels(device.kernel_class());
+}
+
+}  // namespace
 
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
   const DType dtype = base_dtype(output_dtypes_[i]);
@@ -76,6 +86,13 @@ void KernelContext::set_output(int i, Array value) {
     // The plan gave this output a place of its own, which others may count on.
     Array& planned = *outputs_[i];
     if (planned.shape() == value.shape() && planned.dtype() == value.dtype()) {
+      if (!host_may_copy(value, planned, device())) {
+        wrong_output_ = std::make_shared<const std::string>(
+            cat("output ", i,
+                " forwards an array to memory that the plan gave to the output, where host code "
+                "cannot copy it: the op has to declare that the output shares that memory"));
+        return;
+      }
       if (planned.raw_data() != value.raw_data() && value.num_bytes() != 0) {
         std::memcpy(planned.raw_data(), value.raw_data(), value.num_bytes());
       }
@@ -89,8 +106,8 @@ void KernelContext::set_output(int i, Array value) {
     forget_plan(i);
   }
   // Only outputs that the op declares to share an input's memory may refer to memory that the plan
-  // reuses.
-  const bool shares = i == 0 && op_->traits.shares_memory != 0;
+  // reuses. Bit 31 is that of all further ones.
+  const bool shares = has_bit(op_->traits.shares_memory, std::min(i, 31));
   if (!shares && value.buffer() && value.buffer()->planned()) value = value.clone();
   *outputs_[i] = std::move(value);
   if (!wrong_output_) mark_set(i);

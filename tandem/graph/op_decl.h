@@ -106,7 +106,7 @@ struct OpTraits {
   bool commutative = false;
   /// Inputs whose memory output 0 may take over.
   std::uint32_t may_reuse = 0;
-  /// Inputs whose memory output 0 shares as it is (Reshape, Identity).
+  /// Inputs whose memory the output of the same number shares as it is (Reshape, IdentityN).
   std::uint32_t shares_memory = 0;
   /// Inputs whose memory may live on in state or results (AssignVariableOp's value).
   std::uint32_t retains_inputs = 0;

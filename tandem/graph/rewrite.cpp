@@ -222,19 +222,19 @@ bool RewriteContext::others_are_scalars(Output value) const {
   });
 }
 
-bool RewriteContext::replace_with(Output value) {
-  if (value.node->output_dtype(value.index) != node_.output_dtype(0)) return false;
+bool RewriteContext::replace_with(Output value, int output) {
+  if (value.node->output_dtype(value.index) != node_.output_dtype(output)) return false;
   // A value of another (or less well known) shape would change what users see.
-  if (!(value.node->output_shape(value.index) == node_.output_shape(0))) return false;
-  if (!node_.output_shape(0).has_rank() && !others_are_scalars(value)) return false;
+  if (!(value.node->output_shape(value.index) == node_.output_shape(output))) return false;
+  if (!node_.output_shape(output).has_rank() && !others_are_scalars(value)) return false;
   if (!target_accepts(&node_, value.node)) return false;
   if (replacements_) {
-    replacements_->add({&node_, 0}, value);
+    replacements_->add({&node_, output}, value);
   } else {
-    graph_.replace_uses({&node_, 0}, value);
+    graph_.replace_uses({&node_, output}, value);
   }
-  if (uses_) uses_->replaced({&node_, 0}, value);
-  replacement_ = value;
+  if (uses_) uses_->replaced({&node_, output}, value);
+  if (output == 0) replacement_ = value;
   return true;
 }
 

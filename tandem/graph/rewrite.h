@@ -83,8 +83,9 @@ class TANDEM_EXPORT RewriteContext {
   /// Makes users of output 0 use a constant, which is there when input i would be. False if that
   /// can't be had.
   bool replace_with_constant(const Array& value, int i);
-  /// Makes users of output 0 use `value`. False if the dtypes or known shapes would differ.
-  bool replace_with(Output value);
+  /// Makes users of an output, the first unless another is named, use `value`. False if the dtypes
+  /// or known shapes would differ.
+  bool replace_with(Output value, int output = 0);
   /// For `fuse`: makes users of another node's output use `to`, which has its dtype and shape.
   void replace(Output from, Output to);
   /// For `fuse`: notes, for people, why the node that makes `value` does not become one with this

@@ -15,10 +15,11 @@ import export_networks
 import export_state
 import export_text
 import export_training
+import export_training_graphs
 from exporting import CASES, SLOW_CASES, Writer
 
 FILES = (export_collectives, export_conditionals, export_graphs, export_layers, export_networks, export_state,
-         export_text, export_training)  # each adds its cases
+         export_text, export_training, export_training_graphs)  # each adds its cases
 
 
 def main():

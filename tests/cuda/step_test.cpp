@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <tandem/tandem.h>
@@ -82,6 +83,20 @@ TEST(CapturedStep, ResultsOfMetricsMayBeComputedOnTheHost) {
     const Logs logs = model.train_on_batch(ones({3, 4}), Tensor{0, 1, 1});
     EXPECT_NEAR(logs["twice"], 6, 1e-5);
   }
+}
+
+// As they are in the GPU's memory: host code cannot copy them.
+TEST(CapturedStep, ForwardsManyValuesAtOnce) {
+  for (const bool as_written : {false, true}) {
+    config::optimizer::set_experimental_options({.disable_meta_optimizer = as_written});
+    const auto f = function([](Tensor x) {
+      const Tensor y = exp(x);
+      const std::vector<Tensor> both = identity_n({y * 2.0f, y});
+      return both[0] - both[1];
+    });
+    EXPECT_THAT(f(zeros({3})).to_vector<float>(), testing::Each(testing::FloatEq(1)));
+  }
+  config::optimizer::set_experimental_options({});
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ status=$?
 grep -q 'Tandem finds no GPU here' <<<"$said" || fail "gpu-check does not say that there is no GPU: $said"
 grep -q '^cuda: ' <<<"$said" || fail "gpu-check does not say why there is no GPU: $said"
 
+# A wrong option is answered by the usage.
+said=$("$bundle/gpu-check" --no-such-option 2>&1) && fail "gpu-check takes any option"
+grep -q '^usage: ' <<<"$said" || fail "gpu-check does not say how it is used: $said"
+
 # check NAME [VARIABLE=VALUE...]: on the stand-in, its report in the folder NAME.
 check() {
   local report=$1

@@ -122,8 +122,12 @@ bool moves_to_device(const Node& node, const Node& read) {
 }
 
 bool drop_identity(RewriteContext& r) {
-  const Output value = r.node().inputs()[0];
-  return !moves_to_device(r.node(), *value.node) && r.replace_with(value);
+  bool dropped = false;
+  for (int i = 0; i < r.node().num_outputs(); ++i) {
+    const Output value = r.node().inputs()[static_cast<std::size_t>(i)];
+    dropped = (!moves_to_device(r.node(), *value.node) && r.replace_with(value, i)) || dropped;
+  }
+  return dropped;
 }
 
 const OpRegistration kIdentity{
@@ -152,6 +156,8 @@ const OpRegistration kIdentityN{{.name = "IdentityN",
                                  .attrs = "T: list(type) >= 1",
                                  .shape = same_shapes,
                                  .gradient = each_gradient,
+                                 .traits = {.shares_memory = ~std::uint32_t{0}},
+                                 .rewrite = drop_identity,
                                  .doc = "The same values."}};
 
 const OpRegistration kStopGradient{{.name = "StopGradient",

@@ -5,17 +5,6 @@
 #include "tandem/placement/cost_model.h"
 
 namespace tandem::placement {
-namespace {
-
-int first_of(std::uint32_t mask, const Node& node) {
-  const int inputs = std::min(static_cast<int>(node.inputs().size()), 32);
-  for (int i = 0; i < inputs; ++i) {
-    if ((mask >> i & 1) != 0 && node.inputs()[static_cast<std::size_t>(i)].node) return i;
-  }
-  return -1;
-}
-
-}  // namespace
 
 double variable_bytes(const Node& node) {
   if (node.kind() != NodeKind::kVariable) return 0;
@@ -30,7 +19,12 @@ double variable_bytes(const Node& node) {
 }
 
 int shared_input(const Node& node, int output) {
-  return output == 0 ? first_of(node.op().traits.shares_memory, node) : -1;
+  const bool shares = ((node.op().traits.shares_memory >> std::min(output, 31)) & 1) != 0;
+  const auto& inputs = node.inputs();
+  return shares && output < static_cast<int>(inputs.size()) &&
+                 inputs[static_cast<std::size_t>(output)].node
+             ? output
+             : -1;
 }
 
 int reusable_input(const Node& node, int output, const std::function<bool(int)>& is_last_reader) {

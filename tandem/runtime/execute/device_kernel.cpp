@@ -136,7 +136,7 @@ bool comes_unmaterialized(const KernelContext& c, int output, const Unmaterializ
   // Shapes, and lengths of lists, follow from no element.
   if (inputs.any && (inputs.on_host || !has_bit(traits.host_outputs, output))) return true;
   return !c.device().properties().computes && !on_host(c, output) && is_inexact(dtype) &&
-         (traits.shares_memory == 0 || output != 0);
+         ((traits.shares_memory >> std::min(output, 31)) & 1) == 0;
 }
 
 void mark_unmaterialized(const Array& value) {

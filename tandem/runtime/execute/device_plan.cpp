@@ -17,6 +17,13 @@ namespace {
 // Beyond this a copy has its own stream, beside the kernels.
 constexpr double kMaxSegmentCopy = 256 << 10;
 
+// What others wait for instead of waiting for each of its control inputs: on the host it would cut
+// the segments around it in two.
+bool only_joins_control(const Node& node) {
+  return node.kind() == NodeKind::kPlain && !node.op().traits.stateful && node.inputs().empty() &&
+         node.num_outputs() == 0;
+}
+
 }  // namespace
 
 DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
@@ -47,7 +54,8 @@ void DevicePlan::make_tasks() {
     const Node& node = *step.node;
     const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
     const bool host = host_device || calls_functions(node.kind()) ||
-                      (!is_copy(node) && (is_host_work(node) || only_asynchronous(*step.kernels)));
+                      (!is_copy(node) && ((is_host_work(node) && !only_joins_control(node)) ||
+                                          only_asynchronous(*step.kernels)));
     Task task;
     task.node = &node;
     StepWork work;

@@ -26,8 +26,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // for more than reading it there.
 double bytes_read(const Step& step, std::size_t i) {
   const Node& node = *step.node;
-  if (node.kind() != NodeKind::kPlain || is_host_work(node) ||
-      shared_input(step) == static_cast<int>(i) || retains_input(step, i))
+  if (node.kind() != NodeKind::kPlain || is_host_work(node) || shares_input(step, i) ||
+      retains_input(step, i))
     return kNever;
   const Output value = node.inputs()[i];
   const double elements = CostModel::output_bytes(*value.node, value.index) /

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,13 +29,10 @@ inline bool owns_output_memory(const Step& step, std::size_t output) {
   return output < 32 && ((step.node->op().traits.owns_output_memory >> output) & 1) != 0;
 }
 
-/// The input whose memory the first output shares; -1: none.
-inline int shared_input(const Step& step) {
+/// Whether an output shares the memory of the input of its number.
+inline bool shares_input(const Step& step, std::size_t output) {
   const std::uint32_t shares = step.node->op().traits.shares_memory;
-  for (std::size_t i = 0; i < step.inputs.size() && i < 32; ++i) {
-    if ((shares >> i) & 1) return static_cast<int>(i);
-  }
-  return -1;
+  return output < step.inputs.size() && ((shares >> std::min<std::size_t>(output, 31)) & 1) != 0;
 }
 
 /// The first input whose memory an output may take over, as far as the op goes, and for which

@@ -305,8 +305,7 @@ class MemorySimulation {
     // Makes the output like KernelContext would.
     Value without_contents(std::size_t o) {
       const DType dtype = step.output_dtypes[o];
-      if (const int shared = shared_input(step); o == 0 && shared >= 0)
-        return view(input(static_cast<std::size_t>(shared)));
+      if (shares_input(step, o)) return view(input(o));
       const PartialShape shape = shape_of(o);
       if (is_object(dtype) || is_ref(dtype) || !shape.is_fully_known()) return {};
       return {in_memory(o, dtype, shape.to_shape()), {}};

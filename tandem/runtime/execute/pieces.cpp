@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
 #include <utility>
@@ -29,16 +30,21 @@ std::vector<int> heights(const TaskGraph& tasks) {
   return height;
 }
 
+bool writes_variables(const Task& task) {
+  return task.node && task.node->op().traits.stateful && !task.node->op().traits.reads_only;
+}
+
 // Tasks that may come next. Of those that are of no kind the one added first; when there are none,
-// one of the kind of the task before.
+// one of the kind of the task before. What writes to variables is a kind, too, where it is of no
+// other: a value that is still to be read would be copied first.
 class Ready {
  public:
-  Ready(const TaskGraph& tasks, std::span<const int> alike) : alike_(alike) {
-    if (!alike.empty()) height_ = heights(tasks);
-  }
+  Ready(const TaskGraph& tasks, std::span<const int> alike)
+      : tasks_(tasks), alike_(alike), height_(heights(tasks)) {}
   bool empty() const { return others_.empty() && kinds_.empty(); }
   void add(int t) {
-    const int kind = alike_.empty() ? -1 : at(alike_, t);
+    int kind = alike_.empty() ? -1 : at(alike_, t);
+    if (kind < 0 && writes_variables(at(tasks_.tasks, t))) kind = kWrites;
     if (kind < 0) return others_.push(t);
     kinds_[kind].push(t);
   }
@@ -57,6 +63,8 @@ class Ready {
 
  private:
   using Queue = std::priority_queue<int, std::vector<int>, std::greater<>>;
+  static constexpr int kWrites =
+      std::numeric_limits<int>::max();  // after kinds as far from the end
 
   static int pop(Queue& queue) {
     const int t = queue.top();
@@ -69,8 +77,9 @@ class Ready {
     });
   }
 
-  std::span<const int> alike_;
-  std::vector<int> height_;
+  const TaskGraph& tasks_;
+  const std::span<const int> alike_;
+  const std::vector<int> height_;
   Queue others_;
   std::map<int, Queue> kinds_;
   int kind_ = -1;

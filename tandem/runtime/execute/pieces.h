@@ -27,7 +27,7 @@ struct Pieces {
   /// than that counts too.
   /// `alike`: by task, a kind of tasks that had better stand side by side in a segment, or -1
   /// (alike_steps.h). Those come when nothing else can, one kind at a time: first the kind from
-  /// which it is most tasks to the end.
+  /// which it is most tasks to the end. Other writes of variables are a kind of their own.
   static Pieces joined(const TaskGraph& tasks, std::span<const int> joins,
                        std::span<const int> alike = {});
 };

@@ -73,11 +73,10 @@ void Plan::find_makers() {
     at(result_of, result_slots_[r]) = static_cast<int>(r);
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
-    const int shared = shared_input(step);
     for (std::size_t o = 0; o < step.outputs.size() && o < 32; ++o) {
       const int r = at(result_of, step.outputs[o]);
       const DType dtype = step.output_dtypes[o];
-      if (r >= 0 && !(o == 0 && shared >= 0) && !owns_output_memory(step, o) && !is_object(dtype) &&
+      if (r >= 0 && !shares_input(step, o) && !owns_output_memory(step, o) && !is_object(dtype) &&
           !is_ref(dtype) && makes_plain_value(*step.node)) {
         at(makers_, r) = {static_cast<int>(s), static_cast<int>(o)};
       }

@@ -79,9 +79,9 @@ void Plan::plan_lifetimes() {
       at(life.touched, at(life.root, slot)).push_back(static_cast<int>(s));
       at(life.last_use, slot) = static_cast<int>(s);
     };
-    const int shared = shared_input(step);
-    if (shared >= 0 && !step.outputs.empty())
-      at(life.root, step.outputs[0]) = at(life.root, at(step.inputs, shared));
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      if (shares_input(step, o)) at(life.root, step.outputs[o]) = at(life.root, step.inputs[o]);
+    }
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       touch(step.inputs[i]);
       ++at(readers_, step.inputs[i]);

@@ -31,8 +31,8 @@ struct Shape {
 /// tests.
 unsigned default_block();
 
-/// A grid of one dimension for `n` elements; kernels go round it (first_index, index_step), so
-/// that any number of blocks serves.
+/// A grid of one dimension for `n` elements. Kernels loop with the grid's stride (first_index,
+/// index_step), so any number of blocks will do.
 inline Shape shape_for(std::int64_t n, std::int64_t per_thread = 1) {
   const unsigned block = default_block();
   const std::int64_t each = static_cast<std::int64_t>(block) * per_thread;
@@ -43,7 +43,7 @@ inline Shape shape_for(std::int64_t n, std::int64_t per_thread = 1) {
   return shape;
 }
 
-/// One block of `threads` for each of `n` rows, as far as a grid goes; kernels go round.
+/// One block of `threads` threads for each of `n` rows, up to 65,536: kernels loop over the rest.
 inline Shape rows_shape(std::int64_t n, unsigned threads) {
   Shape shape;
   shape.grid.x = static_cast<unsigned>(std::clamp<std::int64_t>(n, 1, 1 << 16));
@@ -63,8 +63,8 @@ Function remember_function(const void* kernel, const HostFunction& function);
 void add_launch(const char* name, Function function, const Shape& shape, std::size_t shared_bytes,
                 const void* const* parameters, const std::size_t* sizes, std::size_t count);
 
-/// What was launched last into the calling kernel's stream, while nothing follows it and it is not
-/// issued: a kernel that does more of the same can add its work to it.
+/// The last launch in the calling kernel's stream, while nothing follows it and it is not issued: a
+/// kernel that does more of the same can add its work to it.
 class LastLaunch {
  public:
   LastLaunch();
@@ -143,7 +143,7 @@ Function function_of(const char* name, void (*kernel)(Parameters...)) {
 
 #endif
 
-// A parameter without bytes that mean nothing, so that equal ones have equal bytes.
+// A parameter with its padding cleared, so that equal parameters have equal bytes.
 template <class T>
 struct KernelParameter {
   explicit KernelParameter(T given) : value(given) {

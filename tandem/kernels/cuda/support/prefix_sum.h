@@ -6,8 +6,8 @@
 
 namespace tandem::cuda {
 
-/// Replaces the n numbers by the sums of those in front of each, and writes the sum of all behind
-/// them: `numbers` has n + 1 elements. In device memory.
+/// Replaces n numbers in device memory by their exclusive prefix sums, and writes the sum of all
+/// behind them: `numbers` has n + 1 elements.
 void prefix_sum(std::int64_t* numbers, std::int64_t n);
 
 }  // namespace tandem::cuda

@@ -101,7 +101,7 @@ void atomic_max(T* address, T value) {
 
 #endif
 
-/// Joins the values of a block's threads; the result is thread 0's. `join` is associative and
+/// Reduces the values of a block's threads; thread 0 has the result. `join` is associative and
 /// commutative, `none` changes nothing. The block has a whole number of warps, at most 32. A second
 /// call needs a barrier between.
 template <class T, class Join>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "tandem/kernels/cuda/array/targets.h"
 #include "tandem/kernels/cuda/support/launch_part.h"
 #include "tandem/kernels/cuda/support/types.h"
@@ -77,10 +79,15 @@ inline void check_variables(const KernelCall& call, int count, const TensorView&
       refuse(on_rows ? "var and its slots do not have the same shape"
                      : "var, its slots and grad do not have the same shape");
     }
-    for (int k = 0; k < i; ++k) {
-      if (value.count > 0 && call.variable(k).data == value.data)
-        refuse("A variable cannot be its own slot: give each slot a variable of its own.");
-    }
+  }
+}
+
+// Asked once all are writable: before that two variables of equal value may share their memory.
+template <class T>
+void check_slots(const T* var, const SlotPointers<T>& slots, int count) {
+  for (int k = 0; k < count; ++k) {
+    if (slots.at[k] == var || std::find(slots.at, slots.at + k, slots.at[k]) != slots.at + k)
+      refuse("A variable cannot be its own slot: give each slot a variable of its own.");
   }
 }
 
@@ -125,6 +132,7 @@ void apply_step(KernelCall& call, bool sparse, const StepOf<Compute<T>>& step) {
   for (int k = 0; k < Step::kSlots; ++k) {
     slots.at[k] = call.writable_variable(k + 1).template as<T>();
   }
+  if (first.count > 0) check_slots(var, slots, Step::kSlots);
   if (sparse) {
     const Targets rows = row_targets(call, call.input(Step::kGradient + 1), first.sizes[0]);
     if (rows.size * inner > 0) {

@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/graph/op_registry.h"
+#include "tandem/runtime/runtime.h"
+
 namespace tandem {
 namespace {
 
@@ -18,8 +21,10 @@ class Tasks {
  public:
   Tasks() { graph_.lanes.resize(2); }
   // `kind`: of tasks that are alike.
-  int add(int lane, double seconds, const std::vector<int>& after = {}, int kind = -1) {
+  int add(int lane, double seconds, const std::vector<int>& after = {}, int kind = -1,
+          const Node* node = nullptr) {
     Task task;
+    task.node = node;
     task.lane = lane;
     task.seconds = seconds;
     const int t = graph_.add(task);
@@ -95,6 +100,25 @@ TEST(Pieces, KindsComeInTheOrderOfChains) {
   const int other_scaled = tasks.add(kGpu, 1e-6, {other_sum}, kScale);
   EXPECT_THAT(tasks.segments(),
               ElementsAre(ElementsAre(one, other, sum, other_sum, scaled, other_scaled)));
+}
+
+// A read of the variable's old value makes no copy of it then.
+TEST(Pieces, WritesOfVariablesComeLast) {
+  const OpRegistry& ops = Runtime::current().ops();
+  Graph graph;
+  const auto arg = [&](DType dtype, std::int64_t index) {
+    return Output{graph.add({.op = &ops.of_kind(NodeKind::kArg),
+                             .attrs = AttrMap{{"T", dtype}, {"index", index}}}),
+                  0};
+  };
+  const Node* const assign = graph.add({.op = &ops.get("AssignVariableOp"),
+                                        .inputs = {arg(DType::kResource, 0), arg(float32, 1)},
+                                        .attrs = AttrMap{{"dtype", float32}}});
+  Tasks tasks;
+  const int first = tasks.add(kGpu, 1e-3);
+  const int write = tasks.add(kGpu, 1e-3, {first}, -1, assign);
+  const int other = tasks.add(kGpu, 1e-3, {first}), last = tasks.add(kGpu, 1e-3, {write});
+  EXPECT_THAT(tasks.segments(), ElementsAre(ElementsAre(first, other, write, last)));
 }
 
 }  // namespace
