@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/device/launched_memory.h"
 #include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin_backend.h"
@@ -110,6 +111,10 @@ void run_plugin_kernel(KernelContext& context) {
   status.code = TANDEM_OK;
   status.message[0] = '\0';
   kernel.run(reinterpret_cast<TandemKernelContext*>(&context), &status);
+  // Readers may let go of a replaced value before the device has copied it.
+  for (const Array& value : replaced_values()) {
+    if (!value.buffer()->unique()) keep_until_over(value.buffer());
+  }
   replaced_values().clear();
   temporaries().clear();
   if (status.code == TANDEM_OK) return;

@@ -3,7 +3,9 @@
 
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/device.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/runtime/runtime.h"
 #include <tandem/tandem.h>
 
 #include "tests/cuda/in_new_process.h"
@@ -24,13 +28,14 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 StandInUse used() { return driver().used(); }
 
-// The GPU's memory is 1 GiB, of which 992 MiB are there for Tandem.
-Allocator& gpu_memory(Runtime& runtime) {
+Device& gpu_of(Runtime& runtime) {
   for (const auto& device : runtime.devices()) {
-    if (device->type() == "GPU") return device->allocator();
+    if (device->type() == "GPU") return *device;
   }
   throw NotFoundError("there is no GPU");
 }
+// The GPU's memory is 1 GiB, of which 992 MiB are there for Tandem.
+Allocator& gpu_memory(Runtime& runtime) { return gpu_of(runtime).allocator(); }
 
 Runtime::Options growing() {
   Runtime::Options options;
@@ -83,6 +88,48 @@ TEST(MemoryOfGpus, GoesBackToTheDriverWithTheDevice) {
   }
   EXPECT_EQ(used().reserved_ranges, before.reserved_ranges);
   EXPECT_EQ(used().device_bytes, before.device_bytes);
+}
+
+// GPUs begin no kernel, and no copy within their memory, while the test holds the mutex for it.
+struct Gates {
+  std::mutex kernels, copies;
+};
+Gates& gates() {
+  static Gates all;
+  return all;
+}
+void pass_gates(const StandInActivity& activity) {
+  if (!activity.begins) return;
+  if (activity.kind == StandInActivity::kKernel) const std::lock_guard pass(gates().kernels);
+  if (activity.kind == StandInActivity::kCopy) const std::lock_guard pass(gates().copies);
+}
+
+// An update of a variable whose value a kernel on its way still reads goes to other memory, where
+// the GPU first copies the value. When the reader is done the copy may have yet to come.
+TEST(MemoryOfGpus, OfAReplacedValueStaysUntilTheGpuHasCopiedIt) {
+  const DeviceScope on("/GPU:0");
+  const Variable weights(fill({1000}, 2.0f));
+  const Tensor one = fill({1000}, 1.0f);
+  EXPECT_EQ((weights.read_value() * one).to_vector<float>()[0], 2);
+  std::unique_lock no_kernels(gates().kernels), no_copies(gates().copies);
+  driver().observe(pass_gates);
+
+  const long long before = driver().kernels();
+  const Tensor product = weights.read_value() * one;
+  std::thread update([&] { weights.assign_add(one); });  // which waits for the GPU
+  while (driver().kernels() < before + 2) std::this_thread::yield();
+  no_kernels.unlock();
+  EXPECT_EQ(product.to_vector<float>(), std::vector<float>(1000, 2.0f));  // the reader is done
+  const std::vector<float> sevens(1000, 7.0f);
+  std::vector<Array> others;
+  for (int i = 0; i < 4; ++i) {
+    others.push_back(
+        copy_to_device(Array::from<float>(sevens, Shape{1000}), gpu_of(Runtime::current())));
+  }
+  no_copies.unlock();
+  update.join();
+  driver().observe(nullptr);
+  EXPECT_EQ(weights.read_value().to_vector<float>(), std::vector<float>(1000, 3.0f));
 }
 
 // Expects what `body` expects, in a process of its own with this variable.

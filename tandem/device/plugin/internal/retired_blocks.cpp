@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tandem/device/launched_memory.h"
+
 namespace tandem {
 namespace {
 
@@ -23,6 +25,7 @@ void RetiredBlocks::add(Ref<Buffer> block) {
 }
 
 Ref<Buffer> RetiredBlocks::take(std::size_t bytes) {
+  std::erase_if(kept_, [](const Ref<Buffer>& memory) { return memory->unique(); });
   const auto found = blocks_.lower_bound(bytes);
   if (found == blocks_.end() || found->first / 2 > bytes) return {};
   Ref<Buffer> block = std::move(found->second);
@@ -31,10 +34,20 @@ Ref<Buffer> RetiredBlocks::take(std::size_t bytes) {
 }
 
 bool RetiredBlocks::release() {
-  if (blocks_.empty()) return false;
+  if (empty()) return false;
   settle_();
-  blocks_.clear();
+  clear();
   return true;
+}
+
+// On a thread that launches, what was kept is retired first.
+void RetiredBlocks::clear() {
+  kept_.clear();
+  blocks_.clear();
+}
+
+void keep_until_over(Ref<Buffer> buffer) {
+  if (RetiredBlocks* const blocks = launching()) blocks->keep(std::move(buffer));
 }
 
 RetiringScope::RetiringScope(RetiredBlocks* blocks) : saved_(std::exchange(launching(), blocks)) {}

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "tandem/core/buffer.h"
 
@@ -23,17 +25,20 @@ class RetiredBlocks {
   static RetiredBlocks* launching_on(const Device* device);
 
   void add(Ref<Buffer> block);
+  /// Memory that others share: later kernels of the piece may have it once no others do.
+  void keep(Ref<Buffer> memory) { kept_.push_back(std::move(memory)); }
   /// A block of at least so many bytes, and not of many more; null if there is none.
   Ref<Buffer> take(std::size_t bytes);
   /// Frees all, for everyone, once what was launched is over. False if there are none.
   bool release();
-  void clear() { blocks_.clear(); }
-  bool empty() const { return blocks_.empty(); }
+  void clear();
+  bool empty() const { return blocks_.empty() && kept_.empty(); }
 
  private:
   const Device* device_;
   std::function<void()> settle_;
   std::multimap<std::size_t, Ref<Buffer>> blocks_;  // by size
+  std::vector<Ref<Buffer>> kept_;
 };
 
 /// What goes free on this thread is retired, for a block; null: it is free at once.
