@@ -12,7 +12,7 @@ void set_memory_release(MemoryRelease release);
 /// Has Tandem release memory of the GPU that the calling thread launches work on. False on other
 /// threads.
 bool release_unused_memory();
-/// The same of the GPU behind a device; false if there was none to release.
+/// Has Tandem release memory of the GPU behind a device; false if there was none to release.
 bool release_unused_memory(TandemDevice* device);
 
 /// Makes a call of the driver's or a library's that takes memory of the GPU beside Tandem's blocks:
