@@ -320,6 +320,21 @@ TEST(FailuresOfCollectives, OfAnyCallEndTheStepOrAreOvercome) {
   EXPECT_EQ(nccl().waiting(), 0);
 }
 
+// After one that sticks no GPU does anything any more.
+TEST(FailuresOfCollectives, ThatStickEndTheStep) {
+  for (const long long n : {1, 4, 8, 12}) {
+    SCOPED_TRACE(n);
+    in_new_process([n] {
+      const auto f = sum_of_two();
+      for (int i = 0; i < 4; ++i) f(Tensor(kValues));
+      driver().fail(n, CUDA_ERROR_ILLEGAL_ADDRESS, 1);
+      EXPECT_THROW(f(Tensor(kValues)).to_vector<float>(), Error);
+      EXPECT_EQ(nccl().waiting(), 0);
+    });
+  }
+}
+
+// Nothing of the GPUs' memory is kept for later here, so that it is not tried again.
 TEST(FailuresOfCollectives, OfMakingACommunicatorAreTheStepsToo) {
   in_new_process([] {
     driver().fail_function("ncclCommInitAll", 1, CUDA_ERROR_INVALID_VALUE);
@@ -327,6 +342,22 @@ TEST(FailuresOfCollectives, OfMakingACommunicatorAreTheStepsToo) {
     EXPECT_THAT(text_of_failure([&] { f(Tensor(kValues)); }, Code::kInternal),
                 HasSubstr("ncclCommInitAll"));
     EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
+  });
+}
+
+// What Tandem keeps for later of the GPUs' memory goes back, and NCCL tries again.
+TEST(FailuresOfCollectives, MemoryForACommunicatorIsMade) {
+  in_new_process([] {
+    for (const int i : {0, 1}) {
+      const DeviceScope on(gpu(i));
+      fill({1 << 20}, 1.0f).synchronize();
+    }
+    const StandInUse before = driver().used();
+    driver().fail_function("ncclCommInitAll", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    const auto f = sum_of_two();
+    EXPECT_EQ(f(Tensor(kValues)).to_vector<float>(), repeated(reduced(kValues, 2, "Add", "Id"), 2));
+    EXPECT_EQ(driver().function_pending(), 0);
+    EXPECT_LT(driver().used().device_bytes, before.device_bytes);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/device/cuda/internal/nccl.h"
+#include "tandem/device/cuda/internal/room.h"
 #include "tandem/device/cuda/internal/stream.h"
 
 namespace tandem::cuda {
@@ -18,6 +19,19 @@ void refuse_lost(const std::vector<Gpu*>& gpus) {
   for (const Gpu* gpu : gpus) {
     if (gpu->is_lost()) throw Failure(TANDEM_UNAVAILABLE, gpu->lost());
   }
+}
+
+// NCCL takes memory of the GPUs beside Tandem's blocks, and does not say that it lacked some.
+std::shared_ptr<Clique> clique_of(const TandemCommunicator& communicator) {
+  try {
+    return Clique::of(communicator.gpus);
+  } catch (const Failure&) {
+    bool released = false;
+    for (const StreamState* stream : communicator.streams)
+      released = release_unused_memory(stream->device()) || released;
+    if (!released) throw;
+  }
+  return Clique::of(communicator.gpus);
 }
 
 }  // namespace
@@ -69,14 +83,14 @@ TandemCommunicator* create_communicator(TandemStream* const* streams, std::size_
   }
   refuse_lost(made->gpus);
   if (!Nccl::get().usable()) throw Failure(TANDEM_UNIMPLEMENTED, Nccl::get().report());
-  Clique::of(made->gpus);
+  clique_of(*made);
   return made.release();
 }
 
 // Clique::of makes another one if that of the last time was aborted.
 void enqueue_collective(const TandemCommunicator& communicator, const TandemCollective& work) {
   refuse_lost(communicator.gpus);
-  const auto collective = std::make_shared<Collective>(Clique::of(communicator.gpus), work);
+  const auto collective = std::make_shared<Collective>(clique_of(communicator), work);
   StreamState::enqueue_together(communicator.streams, collective, work);
 }
 

@@ -24,4 +24,9 @@ bool release_unused_memory() {
   return true;
 }
 
+bool release_unused_memory(TandemDevice* device) {
+  const MemoryRelease release = memory_release();
+  return release && release(device) != 0;
+}
+
 }  // namespace tandem::cuda

@@ -12,6 +12,8 @@ void set_memory_release(MemoryRelease release);
 /// Has Tandem release memory of the GPU that the calling thread launches work on. False on other
 /// threads.
 bool release_unused_memory();
+/// Has Tandem release memory of the GPU behind a device; false if there was none to release.
+bool release_unused_memory(TandemDevice* device);
 
 /// Makes a call of the driver's or a library's that takes memory of the GPU beside Tandem's blocks:
 /// for code, graphs, handles. Where there is none, Tandem releases what it keeps for later, and

@@ -72,6 +72,7 @@ class StreamState {
   static StreamState& current();
   /// That of the stream; null on threads that launch into none.
   static TandemDevice* device_of_thread();
+  TandemDevice* device() const { return device_; }
   Gpu& gpu() { return gpu_; }
   /// The commands of the running piece of work, to add to.
   CommandList& commands() { return commands_; }
