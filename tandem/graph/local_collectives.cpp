@@ -211,25 +211,30 @@ void LocalCollectives::Groups::abort(const std::exception_ptr& error) {
   for (auto& [key, group] : groups) end(*group, error);
 }
 
-LocalCollectives::LocalCollectives() : groups_(std::make_shared<Groups>()) {}
+LocalCollectives::LocalCollectives() = default;
 LocalCollectives::~LocalCollectives() = default;
+
+LocalCollectives::Groups& LocalCollectives::groups() {
+  std::call_once(made_, [this] { groups_ = std::make_shared<Groups>(); });
+  return *groups_;
+}
 
 void LocalCollectives::all_reduce(const Member& member, Array input, Reduction reduction,
                                   Done done) {
-  groups_->join(member, std::move(input), {.kind = CollectiveWork::kReduce, .reduction = reduction},
+  groups().join(member, std::move(input), {.kind = CollectiveWork::kReduce, .reduction = reduction},
                 std::move(done));
 }
 void LocalCollectives::reduce_scatter(const Member& member, Array input, Reduction reduction,
                                       Done done) {
-  groups_->join(member, std::move(input),
+  groups().join(member, std::move(input),
                 {.kind = CollectiveWork::kScatter, .reduction = reduction}, std::move(done));
 }
 void LocalCollectives::all_gather(const Member& member, Array input, Done done) {
-  groups_->join(member, std::move(input), {.kind = CollectiveWork::kGather}, std::move(done));
+  groups().join(member, std::move(input), {.kind = CollectiveWork::kGather}, std::move(done));
 }
 void LocalCollectives::broadcast(const Member& member, Array input, Done done) {
-  groups_->join(member, std::move(input), {.kind = CollectiveWork::kBroadcast}, std::move(done));
+  groups().join(member, std::move(input), {.kind = CollectiveWork::kBroadcast}, std::move(done));
 }
-void LocalCollectives::start_abort(std::exception_ptr error) { groups_->abort(error); }
+void LocalCollectives::start_abort(std::exception_ptr error) { groups().abort(error); }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "tandem/core/export.h"
 #include "tandem/graph/collectives.h"
@@ -8,7 +9,8 @@
 namespace tandem {
 
 /// Collectives among the devices of one process. Values that lie on devices which can exchange them
-/// (`communicator_of`) stay there; all others meet in host memory.
+/// (`communicator_of`) stay there; all others meet in host memory. Every step has one, so until it
+/// is used it costs nothing.
 class TANDEM_EXPORT LocalCollectives final : public Collectives {
  public:
   LocalCollectives();
@@ -21,7 +23,10 @@ class TANDEM_EXPORT LocalCollectives final : public Collectives {
 
  private:
   class Groups;
-  const std::shared_ptr<Groups> groups_;  // which callbacks keep
+  Groups& groups();
+
+  std::once_flag made_;
+  std::shared_ptr<Groups> groups_;  // which callbacks keep; null until it is used
 };
 
 }  // namespace tandem
