@@ -18,7 +18,7 @@ class ConnectTest(unittest.TestCase):
             ran = subprocess.run([PROGRAM, "--gtest_filter=ConnectTest.*:RemoteDatasetTest.*"], capture_output=True, text=True,
                                  timeout=100, check=False, env=dict(os.environ, TANDEM_TEST_CLUSTER=spec))
             self.assertEqual(ran.returncode, 0, ran.stdout[-4000:] + ran.stderr[-2000:])
-            self.assertIn("[  PASSED  ] 15 tests.", ran.stdout)
+            self.assertIn("[  PASSED  ] 16 tests.", ran.stdout)
 
     def test_tensorflows_servers(self):
         self.check(["tensorflow", "tensorflow"])
