@@ -12,6 +12,8 @@
 #include "tandem/fs/gzip.h"
 #include "tandem/tandem.h"
 
+#include "tests/unit/folder.h"
+
 namespace td = tandem;
 
 namespace {
@@ -95,9 +97,8 @@ bool loads(const std::filesystem::path& folder, const std::string& train) {
 }
 
 TEST(BuiltinDatasets, RefuseDamagedPickles) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "tandem_damaged_pickles";
-  std::filesystem::create_directories(folder);
+  const td::Folder of_test;
+  const std::filesystem::path folder = of_test.path();
   const std::string archive = kFiles + "cifar-100-python.tar.gz";
   const std::string train = file_of_tar(archive, "cifar-100-python/train");
   std::ofstream(folder / "test", std::ios::binary) << file_of_tar(archive, "cifar-100-python/test");
@@ -120,7 +121,6 @@ TEST(BuiltinDatasets, RefuseDamagedPickles) {
       "a.";
   EXPECT_FALSE(loads(folder, list_in_itself));
   EXPECT_FALSE(loads(folder, std::string(100000, ']') + std::string(99999, 'a') + '.'));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(BuiltinDatasets, SayWhereAMissingFileComesFrom) {

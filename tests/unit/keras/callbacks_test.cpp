@@ -1,5 +1,4 @@
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -11,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <tandem/tandem.h>
+
+#include "tests/unit/folder.h"
 
 namespace tandem::keras {
 namespace {
@@ -277,7 +278,8 @@ TEST(ReduceLROnPlateau, ReducesOnce) {
 }
 
 TEST(CSVLogger, WritesALineForEachEpoch) {
-  const std::string path = testing::TempDir() + "keras_log.csv";
+  const Folder folder;
+  const std::string path = folder.file("log.csv");
   const auto fit = [&](bool append) {
     line(0.1).fit(xs(), xs(),
                   {.epochs = 2,
@@ -293,7 +295,6 @@ TEST(CSVLogger, WritesALineForEachEpoch) {
   int rows = 0;
   while (std::getline(file, row)) ++rows;
   EXPECT_EQ(rows, 4);
-  std::remove(path.c_str());
   EXPECT_THROW(
       line(0.1).fit(xs(), xs(),
                     {.verbose = kSilent, .callbacks = {callbacks::CSVLogger("/no/such/x.csv")}}),

@@ -6,6 +6,8 @@
 #include <tandem/ops/autocast.h>
 #include <tandem/tandem.h>
 
+#include "tests/unit/folder.h"
+
 namespace tandem::keras {
 namespace {
 
@@ -277,7 +279,8 @@ TEST_F(MixedPrecision, WrongScalesAreRefused) {
 
 TEST_F(MixedPrecision, WeightsAndScaleAreSaved) {
   mixed_precision::set_global_policy("mixed_float16");
-  const std::string path = testing::TempDir() + "mixed_precision_weights";
+  const Folder folder;
+  const std::string path = folder.file("weights");
   const Tensor x = random::normal({8, 4});
   const Tensor y = zeros({8, 3});
   const Sequential model = small_model();

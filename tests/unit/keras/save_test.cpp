@@ -10,6 +10,8 @@
 #include "tandem/io/tensor_bundle.h"
 #include <tandem/tandem.h>
 
+#include "tests/unit/folder.h"
+
 namespace tandem::keras {
 namespace {
 
@@ -19,16 +21,9 @@ using testing::HasSubstr;
 
 class Save : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
-  std::filesystem::path folder_;
+  Folder folder_;
 };
 
 template <class E, class F>
@@ -73,10 +68,11 @@ TEST_F(Save, NamesOfKerasFilesAndFoldersAreRefused) {
                 AllOf(HasSubstr("Keras' own format"), HasSubstr("a checkpoint of TensorFlow"),
                       HasSubstr("give '" + path("w") + "'")));
   }
-  EXPECT_THAT(refused([&] { model.save_weights(folder_.string()); }),
+  EXPECT_THAT(refused([&] { model.save_weights(folder_.path().string()); }),
               HasSubstr("is a folder. What is written is a checkpoint"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
-  EXPECT_THAT(refused([&] { model.load_weights(folder_.string()); }), HasSubstr("is a folder"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  EXPECT_THAT(refused([&] { model.load_weights(folder_.path().string()); }),
+              HasSubstr("is a folder"));
   fs::write_file(path("w.h5"), "HDF");
   EXPECT_THAT(refused([&] { model.load_weights(path("w.h5")); }),
               HasSubstr("model.save_weights(\"PATH.weights.h5\")"));
