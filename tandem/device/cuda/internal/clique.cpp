@@ -33,11 +33,7 @@ std::shared_ptr<Clique> Clique::of(const std::vector<Gpu*>& gpus) {
   Cliques& all = cliques();
   const MutexLock lock(all.mutex);
   std::shared_ptr<Clique>& found = all.made[gpus];
-  if (found) {
-    const MutexLock state(found->mutex_);
-    if (found->aborted_.code != TANDEM_OK) found = nullptr;
-  }
-  if (!found) {
+  if (!found || found->is_aborted()) {
     found = std::make_shared<Clique>(gpus);
     std::thread(watch, found).detach();
   }
@@ -123,6 +119,11 @@ void Clique::issue(const TandemCollective& work, const std::vector<CollectivePar
 void Clique::over() {
   const MutexLock lock(mutex_);
   --on_its_way_;
+}
+
+bool Clique::is_aborted() {
+  const MutexLock lock(mutex_);
+  return aborted_.code != TANDEM_OK;
 }
 
 void Clique::check() {

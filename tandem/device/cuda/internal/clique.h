@@ -51,6 +51,7 @@ class Clique : public std::enable_shared_from_this<Clique> {
     std::string text;
   };
 
+  bool is_aborted() TANDEM_EXCLUDES(mutex_);
   Reason trouble() TANDEM_REQUIRES(calls_);
   void abort_locked(const Reason& why) TANDEM_REQUIRES(calls_) TANDEM_EXCLUDES(mutex_);
   void call(const TandemCollective& work, const CollectivePart& part,
