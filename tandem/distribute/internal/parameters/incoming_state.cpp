@@ -56,7 +56,7 @@ void ParameterStore::install(Bytes request, const ReplyDone& done) {
     response.epoch = response.accepted ? view.epoch : known_epoch();
     if (response.accepted && !repeated) {
       resign(view.epoch, actions);
-      incoming_.emplace().view = view;
+      incoming_ = Incoming{.view = view};
     }
     // A state that the folder does not have comes again as a whole.
     if (!log_ || !log_->has_lost_state()) {
