@@ -7,23 +7,12 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/rewrite.h"
 #include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/internal/merged_shape.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
 namespace tandem {
 namespace {
-
-void merged_shape(InferenceContext& c) {
-  PartialShape shape = c.input(0);
-  for (int i = 1; i < c.num_inputs(); ++i) {
-    if (!shape.is_compatible(c.input(i))) {
-      c.fail(cat("the inputs must have one shape, but input 0 has ", shape, " and input ", i, " ",
-                 c.input(i), "."));
-    }
-    shape = shape.merge(c.input(i));
-  }
-  c.set_output(0, std::move(shape));
-}
 
 void add_n_grad(GradientContext& g) {
   for (int i = 0; i < g.num_inputs(); ++i) {
@@ -42,7 +31,7 @@ const OpRegistration kAddN{
      .attrs = "N: int >= 1; T: {float, double, int32, uint8, int16, int8, complex64, int64, "
               "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
               "uint32, uint64, variant}",
-     .shape = merged_shape,
+     .shape = shapes::merged,
      .gradient = add_n_grad,
      .traits = {.elementwise = true, .may_reuse = 0b11},
      .rewrite = single_input,
@@ -53,7 +42,7 @@ const OpRegistration kAccumulateN{
      .inputs = "inputs: N * T",
      .outputs = "sum: T",
      .attrs = "N: int >= 1; T: numbers; shape: shape",
-     .shape = merged_shape,
+     .shape = shapes::merged,
      .gradient = add_n_grad,
      .traits = {.elementwise = true, .may_reuse = 0b11},
      .rewrite = single_input,

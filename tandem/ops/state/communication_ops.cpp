@@ -10,6 +10,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/graph/rewrite.h"
+#include "tandem/ops/internal/merged_shape.h"
 #include "tandem/runtime/gradient_context.h"
 
 namespace tandem {
@@ -18,6 +19,8 @@ namespace {
 #define TANDEM_REDUCED "T: {bfloat16, float, half, double, int32, int64}"
 #define TANDEM_GATHERED "T: {float, half, double, int32, int64}"
 #define TANDEM_BROADCAST "T: {bool, float, half, double, int32, int64}"
+#define TANDEM_GROUP "group_size: int32, group_key: int32, instance_key: int32"
+#define TANDEM_MERGE "merge_op: {'Min', 'Max', 'Mul', 'Add'}; final_op: {'Id', 'Div'}"
 #define TANDEM_HINTS "communication_hint: string = 'auto'; timeout_seconds: float = 0"
 #define TANDEM_TOKENS "is_stateless: bool = false; Nordering_token: int >= 0 = 0"
 
@@ -35,12 +38,10 @@ void reduce_shape(InferenceContext& c) {
 
 const OpRegistration kReduce{
     {.name = "CollectiveReduceV2",
-     .inputs = "input: T, group_size: int32, group_key: int32, instance_key: int32, "
-               "ordering_token: Nordering_token * resource",
+     .inputs = "input: T, " TANDEM_GROUP ", ordering_token: Nordering_token * resource",
      .outputs = "data: T",
-     .attrs = TANDEM_REDUCED
-     "; merge_op: {'Min', 'Max', 'Mul', 'Add'}; final_op: {'Id', 'Div'}; " TANDEM_HINTS
-     "; " TANDEM_TOKENS "; max_subdivs_per_device: int = -1",
+     .attrs = TANDEM_REDUCED "; " TANDEM_MERGE "; " TANDEM_HINTS "; " TANDEM_TOKENS
+                             "; max_subdivs_per_device: int = -1",
      .shape = reduce_shape,
      .traits = kMeets,
      .doc = "The reduction of the inputs of `group_size` nodes with the same keys, each on another "
@@ -63,12 +64,10 @@ void scatter_shape(InferenceContext& c) {
 
 const OpRegistration kScatter{
     {.name = "CollectiveReduceScatterV2",
-     .inputs = "input: T, group_size: int32, group_key: int32, instance_key: int32, "
-               "ordering_token: Nordering_token * resource",
+     .inputs = "input: T, " TANDEM_GROUP ", ordering_token: Nordering_token * resource",
      .outputs = "data: T",
-     .attrs = TANDEM_REDUCED
-     "; merge_op: {'Min', 'Max', 'Mul', 'Add'}; final_op: {'Id', 'Div'}; " TANDEM_HINTS
-     "; " TANDEM_TOKENS "; max_subdivs_per_device: int = -1",
+     .attrs = TANDEM_REDUCED "; " TANDEM_MERGE "; " TANDEM_HINTS "; " TANDEM_TOKENS
+                             "; max_subdivs_per_device: int = -1",
      .shape = scatter_shape,
      .traits = kMeets,
      .doc = "Of what CollectiveReduceV2 gives, one part along the first axis for each node, in "
@@ -86,8 +85,7 @@ void gather_shape(InferenceContext& c) {
 
 const OpRegistration kGather{
     {.name = "CollectiveGatherV2",
-     .inputs = "input: T, group_size: int32, group_key: int32, instance_key: int32, "
-               "ordering_token: Nordering_token * resource",
+     .inputs = "input: T, " TANDEM_GROUP ", ordering_token: Nordering_token * resource",
      .outputs = "data: T",
      .attrs = TANDEM_GATHERED "; " TANDEM_HINTS "; " TANDEM_TOKENS,
      .shape = gather_shape,
@@ -96,8 +94,7 @@ const OpRegistration kGather{
             "first axis, in order of their devices. Waits for all of them."}};
 
 const OpRegistration kSend{{.name = "CollectiveBcastSendV2",
-                            .inputs = "input: T, group_size: int32, group_key: int32, "
-                                      "instance_key: int32",
+                            .inputs = "input: T, " TANDEM_GROUP,
                             .outputs = "data: T",
                             .attrs = TANDEM_BROADCAST "; " TANDEM_HINTS,
                             .shape = reduce_shape,
@@ -112,7 +109,7 @@ void receive_shape(InferenceContext& c) {
 
 const OpRegistration kReceive{
     {.name = "CollectiveBcastRecvV2",
-     .inputs = "group_size: int32, group_key: int32, instance_key: int32, shape: Tshape",
+     .inputs = TANDEM_GROUP ", shape: Tshape",
      .outputs = "data: T",
      .attrs = TANDEM_BROADCAST "; Tshape: {int32, int64} = int32; " TANDEM_HINTS,
      .shape = receive_shape,
@@ -130,9 +127,8 @@ const OpRegistration kOldReduce{
     {.name = "CollectiveReduce",
      .inputs = "input: T",
      .outputs = "data: T",
-     .attrs = TANDEM_REDUCED "; " TANDEM_KEYS
-                             "; merge_op: {'Min', 'Max', 'Mul', 'Add'}; final_op: {'Id', 'Div'}; "
-                             "subdiv_offsets: list(int); wait_for: list(int) = []; " TANDEM_HINTS,
+     .attrs = TANDEM_REDUCED "; " TANDEM_KEYS "; " TANDEM_MERGE
+                             "; subdiv_offsets: list(int); wait_for: list(int) = []; " TANDEM_HINTS,
      .shape = shapes::unchanged,
      .traits = kMeetsByAttributes,
      .doc = "As CollectiveReduceV2. The order in which groups are worked on is not that of "
@@ -190,18 +186,6 @@ const CollectiveOpRegistration kCollectives[] = {
 
 // ---- Of values that are inputs of one node ----
 
-void merged_shape(InferenceContext& c) {
-  PartialShape shape = c.input(0);
-  for (int i = 1; i < c.num_inputs(); ++i) {
-    if (!shape.is_compatible(c.input(i))) {
-      c.fail(cat("the inputs must have one shape, but input 0 has ", shape, " and input ", i, " ",
-                 c.input(i), "."));
-    }
-    shape = shape.merge(c.input(i));
-  }
-  c.set_output(0, std::move(shape));
-}
-
 void sum_gradient(GradientContext& g) {
   if (g.attr<std::string>("reduction") != "sum")
     throw UnimplementedError("NcclReduce has a gradient for the reduction 'sum' alone.");
@@ -233,7 +217,7 @@ const OpRegistration kNcclReduce{{.name = "NcclReduce",
                                   .inputs = "input: num_devices * T",
                                   .outputs = "data: T",
                                   .attrs = TANDEM_NCCL "; num_devices: int >= 1",
-                                  .shape = merged_shape,
+                                  .shape = shapes::merged,
                                   .gradient = sum_gradient,
                                   .traits = {.elementwise = true},
                                   .rewrite = reduce_as_elementwise,
